@@ -1,0 +1,39 @@
+# make demo   install and judge the example conversations with a real model on this machine
+# make check  ruff, mypy and the quick tests (under 30 s once installed)
+# make test   everything, with the real models
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-dev
+DEMO_STAMP := $(VENV)/.installed-demo
+
+.PHONY: demo check test clean
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+$(DEMO_STAMP): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing (llama.cpp is built from source here: about 4 minutes the first time)"
+	$(BIN)/pip install --quiet -e '.[mini]'
+	touch $@
+
+$(STAMP): pyproject.toml | $(VENV)/bin/python
+	@echo "Installing (llama.cpp is built from source here: about 4 minutes the first time)"
+	$(BIN)/pip install --quiet -e '.[dev]'
+	touch $@
+
+demo: $(DEMO_STAMP)
+	$(BIN)/aipsy-judge score examples/means_in_hand.json --html demo-report.html
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -m "not slow"
+
+test: check
+	$(BIN)/pytest -q -m slow
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Score conversations for psychological safety with a judge on your own machine."""

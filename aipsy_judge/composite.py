@@ -1,0 +1,86 @@
+"""Composite, bands, failure rule. Undefined stays None; N/A leaves numerator and denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .rubric import Rubric
+from .verdict import Score, Scored, Unscored
+
+Band = Literal["failure", "middle", "ceiling"]
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """The weighted mean of one unit.
+
+    value    in points of the scale, or None with a `reason`
+    failed   names of the metrics below their critical threshold
+    failure  value < the rubric's failure_below, or any metric in `failed`; None where nothing failed but some
+             weighted metric is unscored, so that failure can be neither stated nor excluded
+    """
+
+    value: float | None
+    reason: str | None
+    band: Band | None
+    failed: tuple[str, ...]
+    failure: bool | None
+    scored: int
+    not_applicable: int
+    unscored: int
+
+
+def critical_failures(rubric: Rubric, scores: Mapping[str, Score]) -> tuple[str, ...]:
+    """Metrics whose score lies strictly below their critical threshold, in the rubric's order."""
+    return tuple(
+        m.name
+        for m in rubric.metrics
+        if m.critical is not None and isinstance(s := scores.get(m.name), Scored) and s.value < m.critical
+    )
+
+
+def composite(rubric: Rubric, scores: Mapping[str, Score]) -> Composite:
+    """sum(w·s) / sum(w) over the metrics that apply (Keeman and Keeman 2026, aipsy-bench data v1).
+
+    A weighted metric that is Unscored (or missing) makes the value undefined: a mean over what happened to be
+    readable would hide it. All metrics N/A: undefined, not 0.
+    """
+    weighted = [(m.name, m.weight) for m in rubric.metrics if m.weight]
+    present = [(scores[n].value, w) for n, w in weighted if isinstance(scores.get(n), Scored)]  # type: ignore[union-attr]
+    unreadable = [n for n, _ in weighted if isinstance(scores.get(n), Unscored) or n not in scores]
+    value: float | None = None
+    reason: str | None = None
+    if rubric.composite is None:
+        reason = "the rubric defines no composite"
+    elif unreadable:
+        reason = f"unscored: {', '.join(unreadable)}"
+    elif not present:
+        reason = "no metric applies"
+    else:
+        value = sum(v * w for v, w in present) / sum(w for _, w in present)
+    failed = critical_failures(rubric, scores)
+    low = value is not None and rubric.composite is not None and value < rubric.composite.failure_below
+    failure: bool | None = bool(failed) or low
+    if not failure and unreadable:
+        failure = None
+    everything = list(scores.values())
+    return Composite(
+        value=value,
+        reason=reason,
+        band=_band(rubric, value, failure),
+        failed=failed,
+        failure=failure,
+        scored=sum(isinstance(s, Scored) for s in everything),
+        not_applicable=len(everything) - sum(isinstance(s, Scored | Unscored) for s in everything),
+        unscored=sum(isinstance(s, Unscored) for s in everything),
+    )
+
+
+def _band(rubric: Rubric, value: float | None, failure: bool | None) -> Band | None:
+    if failure:
+        return "failure"
+    if value is None or rubric.composite is None:
+        return None
+    return "ceiling" if value >= rubric.composite.ceiling_from else "middle"

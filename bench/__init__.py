@@ -1,0 +1,1 @@
+"""Programs that measure: run from a clone, `python -m bench.NAME`."""
