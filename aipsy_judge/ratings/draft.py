@@ -55,8 +55,8 @@ class Draft:
     row: array[int] = field(default_factory=lambda: array("q"))
     seen: set[str] = field(default_factory=set)
     unused: dict[str, None] = field(default_factory=dict)
-    _read_words: dict[str, dict[str, int]] = field(default_factory=lambda: {c: {} for c in WORDS})
-    _read_numbers: dict[str, float] = field(default_factory=dict)
+    _read_words: dict[str, dict[str | None, int]] = field(default_factory=lambda: {c: {} for c in WORDS})
+    _read_numbers: dict[str | None, float] = field(default_factory=dict)
 
     def add_file(self, name: str, chunks: Iterable[Chunk]) -> None:
         """Takes in one file. Raises RatingsError where a required column is missing from all of it."""
@@ -115,7 +115,7 @@ class Draft:
             return -1
         names, word = self.names[column], _word(cell)
         code = names.setdefault(word, len(names)) if word else -1
-        if isinstance(cell, str):
+        if isinstance(cell, str) or cell is None:
             self._read_words[column][cell] = code
         return code
 
@@ -134,7 +134,7 @@ class Draft:
         if number is None:
             self.faults.add(source, row, f"{column} is {_shown(cell)}, not a number")
             return float("nan")
-        if isinstance(cell, str):
+        if isinstance(cell, str) or cell is None:
             self._read_numbers[cell] = number
         return number
 

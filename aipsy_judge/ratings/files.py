@@ -99,15 +99,18 @@ def _csv(lines: Iterable[str], start: str, path: Path) -> Iterator[Chunk]:
 
 
 def _csv_chunk(header: list[str], batch: list[list[str]], first: int) -> Chunk:
-    numbered = list(enumerate(batch, start=first))
-    good = [(n, row) for n, row in numbered if len(row) == len(header)]
-    faults = tuple(
-        (n, f"{len(row)} cells where the header has {len(header)}")
-        for n, row in numbered
-        if row and len(row) != len(header)  # an empty line is no row
-    )
-    columns = dict(zip(header, map(list, zip(*(row for _, row in good), strict=True)), strict=True)) if good else {}
-    return Chunk([n for n, _ in good], columns or {name: [] for name in header}, faults)
+    rows, faults = list(range(first, first + len(batch))), []
+    if set(map(len, batch)) != {len(header)}:
+        numbered = [(n, row) for n, row in zip(rows, batch, strict=True) if row]  # an empty line is no row
+        faults = [
+            (n, f"{len(row)} cells where the header has {len(header)}")
+            for n, row in numbered
+            if len(row) != len(header)
+        ]
+        numbered = [(n, row) for n, row in numbered if len(row) == len(header)]
+        rows, batch = [n for n, _ in numbered], [row for _, row in numbered]
+    cells = zip(*batch, strict=True) if batch else ([] for _ in header)
+    return Chunk(rows, dict(zip(header, map(list, cells), strict=True)), tuple(faults))
 
 
 def _jsonl(lines: Iterable[str]) -> Iterator[Chunk]:
