@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
-
-from .report.visible import whole_characters
 
 # Legal inside a JSON string, yet taken for the end of a line by some readers.
 _LINE_SEPARATORS = {ord(c): f"\\u{ord(c):04x}" for c in "\u0085\u2028\u2029"}
 
 
-def dumps(data: Any, *, indent: int | None = None) -> str:
+def dumps(data: Any, *, indent: int | None = None, sort_keys: bool = False) -> str:
     """`data` as strict JSON text that encodes to UTF-8; half surrogate pairs become U+FFFD.
 
     ValueError, naming the place, where a number is NaN or infinite: it would have to be null, and only whoever made
     it knows why.
     """
     try:
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, sort_keys=sort_keys)
     except ValueError as error:
         raise ValueError(f"not finite: {', '.join(_not_finite(data)) or error}") from error
     return whole_characters(text).translate(_LINE_SEPARATORS)
@@ -29,6 +28,17 @@ def dumps(data: Any, *, indent: int | None = None) -> str:
 def loads(text: str | bytes) -> Any:
     """The inverse of `dumps`. ValueError on NaN, Infinity, a key written twice, or text that is not UTF-8."""
     return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+
+
+def whole_characters(text: str) -> str:
+    r"""`text` without half surrogate pairs, which UTF-8 cannot hold: a pair is joined, a lone half becomes U+FFFD.
+
+    >>> whole_characters("\ud83d\ude14 \ud83d!") == "\U0001f614 \ufffd!"
+    True
+    """
+    if not re.search("[\ud800-\udfff]", text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def without_nan(data: Any) -> Any:

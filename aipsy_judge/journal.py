@@ -1,0 +1,111 @@
+"""An append-only file of JSON lines that survives `kill -9`: synced a line, a torn last line dropped on reading."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from .atomic import sync_folder
+from .errors import InputError
+from .strict_json import dumps, loads
+
+
+def read_journal(path: Path) -> tuple[list[dict[str, Any]], int, list[str]]:
+    """The records, the length in bytes up to the end of the last whole one, and warnings.
+
+    A last line that is no whole JSON object is what a killed process leaves behind: it is dropped with a warning.
+    Such a line anywhere else means that the file was changed by something else: InputError naming the line.
+    """
+    records: list[dict[str, Any]] = []
+    end = position = 0
+    torn: tuple[int, ValueError] | None = None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            position += len(line)
+            if not line.strip():
+                continue
+            if torn is not None:
+                raise _damaged(path, *torn)
+            try:
+                records.append(_record(line))
+                end = position
+            except ValueError as error:
+                torn = (number, error)
+    dropped = f"{path}:{torn[0]}: a line cut short was dropped; what it held is judged again" if torn else None
+    return records, end, [dropped] if dropped else []
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    record = loads(line)
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    return record
+
+
+def _damaged(path: Path, number: int, error: ValueError) -> InputError:
+    return InputError(
+        f"a damaged line: {error}",
+        where=f"{path}:{number}",
+        hint="Only the last line can be cut short by a crash; this one was changed. Remove it to judge it again.",
+    )
+
+
+class Journal:
+    """A journal open for appending. Each `append` is on the disk when it returns. Mode 0600, one writer at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens or makes the file, cuts off a torn last line, and keeps what it holds as `records`.
+
+        Raises InputError where another process writes it, or a line in the middle is damaged.
+        """
+        self.path = path
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            _lock(self._handle, path)
+            os.chmod(path, 0o600)
+            self.records, end, self.warnings = read_journal(path)
+            self._mend(end)
+        except BaseException:
+            os.close(self._handle)
+            raise
+        sync_folder(path.parent)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write one line and wait until it is on the disk."""
+        data = (dumps(record) + "\n").encode("utf-8")
+        while data:  # a write may be partial, e.g. where a signal comes in between
+            data = data[os.write(self._handle, data) :]
+        os.fsync(self._handle)
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _mend(self, end: int) -> None:
+        os.ftruncate(self._handle, end)
+        if end and os.pread(self._handle, 1, end - 1) != b"\n":
+            os.write(self._handle, b"\n")
+
+
+def _lock(handle: int, path: Path) -> None:
+    """Refuse a second writer. The system frees the lock however its holder ends."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise InputError(
+            "another process is writing this run", where=str(path), hint="Wait for it, or use another folder."
+        ) from error

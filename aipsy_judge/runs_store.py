@@ -1,0 +1,185 @@
+"""An open run: takes verdicts as they come, on the disk or in memory, and knows which need not be had again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from .conversation import Conversation
+from .errors import InputError, LaneError
+from .journal import Journal
+from .redact import redact
+from .runs import CONVERSATIONS, VERDICTS, conversation_to_dict, text_hashes
+from .runs_info import RUN, InputFile, RunInfo, read_info, write_info
+from .runs_key import is_final, unit_hashes, verdict_key
+from .verdict import Verdict, verdict_from_dict, verdict_to_dict
+
+Unit = tuple[str, int | None]
+
+
+class Run:
+    """An open run. `folder` None keeps everything in memory.
+
+    `warnings` says what was dropped on opening.
+    """
+
+    def __init__(self, info: RunInfo, folder: Path | None = None) -> None:
+        self.info = info
+        self.folder = folder
+        self.warnings: list[str] = []
+        self._journals: dict[str, Journal] = {}
+        self._by_key: dict[str, Verdict] = {}  # newest verdict under a key
+        self._key_of: dict[Unit, str] = {}  # key of the newest line of a unit
+        self._text_of: dict[str, str] = {}  # hash of the newest text kept under an id
+        if folder is not None:
+            self._open(folder)
+
+    def keys(self, conversation: Conversation) -> dict[int | None, str]:
+        """The key of each unit of a conversation, by turn number (None: the whole)."""
+        whole = conversation.content_hash
+        hashes = unit_hashes(conversation, self.info.rubric)
+        return {t: verdict_key(h, whole, self.info.lane, self.info.settings) for t, h in hashes.items()}
+
+    def begin(self, conversation: Conversation) -> dict[int | None, Verdict]:
+        """Keep the text of a conversation (not where the run is redacted), and give the final verdicts there are.
+
+        They are found by key, so those of an equal conversation under another id are taken over under this one.
+        """
+        journal = self._journals.get(CONVERSATIONS)
+        if journal is not None and self._text_of.get(conversation.id) != conversation.content_hash:
+            journal.append(conversation_to_dict(conversation))
+        self._text_of[conversation.id] = conversation.content_hash
+        kept: dict[int | None, Verdict] = {}
+        for turn, key in self.keys(conversation).items():
+            verdict = self._by_key.get(key)
+            if verdict is not None and is_final(verdict):
+                kept[turn] = replace(verdict, conversation_id=conversation.id, turn=turn)
+                if self._key_of.get((conversation.id, turn)) != key:
+                    self.add(kept[turn], key, conversation.content_hash)
+        return kept
+
+    def add(self, verdict: Verdict, key: str, conversation_hash: str) -> Verdict:
+        """Keep a verdict, as the newest of its unit; on the disk when this returns. Gives back what was kept."""
+        if self.info.redacted:
+            verdict = redact(verdict)
+        if self.folder is not None:
+            record = {"key": key, "conversation_hash": conversation_hash, **verdict_to_dict(verdict)}
+            self._journals[VERDICTS].append(record)
+        self._key_of[verdict.conversation_id, verdict.turn] = key
+        self._by_key[key] = verdict
+        return verdict
+
+    def close(self) -> None:
+        for journal in self._journals.values():
+            journal.close()
+        self._journals = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self, folder: Path) -> None:
+        try:
+            self._take(folder, VERDICTS)
+            if not self.info.redacted:
+                self._take(folder, CONVERSATIONS)
+            for line in self._journals[VERDICTS].records:
+                self._remember(line)
+            if CONVERSATIONS in self._journals:
+                self._text_of = text_hashes(self._journals[CONVERSATIONS].records)
+        except (KeyError, TypeError, ValueError) as error:
+            self.close()
+            raise InputError(f"a line that is no verdict: {error!r}", where=str(folder)) from error
+        except BaseException:
+            self.close()
+            raise
+        for journal in self._journals.values():
+            journal.records = []  # what is needed of them is remembered
+
+    def _take(self, folder: Path, name: str) -> None:
+        journal = self._journals[name] = Journal(folder / name)
+        self.warnings += journal.warnings
+
+    def _remember(self, line: Mapping[str, Any]) -> None:
+        verdict = verdict_from_dict(line)
+        self._key_of[verdict.conversation_id, verdict.turn] = line["key"]
+        self._by_key[line["key"]] = verdict
+
+
+def open_run(
+    folder: str | Path | None, info: RunInfo, *, resume: bool = False, inputs: Iterable[InputFile] = ()
+) -> Run:
+    """A run in `folder` (made if need be; None: in memory), ready for verdicts.
+
+    A folder that holds a run is gone on with where `resume` is True; it must then have been begun alike: LaneError
+    for another lane, InputError for other settings or a folder that is not empty. A redacted run stays one.
+    """
+    info = info.with_inputs(inputs)
+    if folder is None:
+        return Run(info)
+    folder = Path(folder)
+    if _is_empty(folder):
+        _make(folder, info)
+        return Run(info, folder)
+    known = read_info(folder)
+    if not resume:
+        raise InputError(
+            "this folder holds a run already",
+            where=str(folder),
+            hint="--resume goes on with it and judges only what is missing; or name another folder.",
+        )
+    check_alike(known, info, where=str(folder))
+    grown = known.with_inputs(info.inputs)
+    run = Run(grown, folder)
+    if grown != known:
+        write_info(folder, grown)
+    return run
+
+
+def check_alike(known: RunInfo, now: RunInfo, *, where: str) -> None:
+    """Raise LaneError or InputError where verdicts of `now` would not belong among those of `known`."""
+    unlike = _differences(known.lane.to_dict(), now.lane.to_dict())
+    if unlike:
+        raise LaneError(f"this run was begun in another lane: {unlike}", where=where)
+    unlike = _differences(
+        {**known.settings, "rationale": known.rationale, "redacted": known.redacted},
+        {**now.settings, "rationale": now.rationale, "redacted": now.redacted},
+    )
+    if unlike:
+        raise InputError(
+            f"this run was begun otherwise: {unlike}",
+            where=where,
+            hint="Give the same options to go on with it, or name another folder.",
+        )
+
+
+def _differences(known: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    names = sorted(n for n in known.keys() | now.keys() if known.get(n) != now.get(n))
+    return "; ".join(f"{n} was {known.get(n)!r}, is {now.get(n)!r}" for n in names)
+
+
+def _is_empty(folder: Path) -> bool:
+    """True where there is nothing, or nothing but what a run killed at its very start leaves behind."""
+    try:
+        return not folder.exists() or all(p.name.startswith(f".{RUN}.") for p in folder.iterdir())
+    except NotADirectoryError as error:
+        raise InputError("is a file, a folder was expected", where=str(folder)) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(folder)) from error
+
+
+def _make(folder: Path, info: RunInfo) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(folder, 0o700)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror or error}", where=str(folder)) from error
+    write_info(folder, info)
