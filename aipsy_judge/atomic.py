@@ -16,8 +16,12 @@ def write_text(path: str | Path, text: str) -> None:
     A link is followed; a device or pipe (/dev/stdout) is written to directly. InputError where it cannot be written;
     `path` is untouched then.
     """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """The same for what is not text."""
     target = Path(os.path.realpath(path))
-    data = text.encode("utf-8")
     try:
         if target.exists() and not target.is_file():
             target.write_bytes(data)

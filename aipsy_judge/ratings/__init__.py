@@ -2,6 +2,7 @@
 
 from .reading import ratings_from_rows, read_ratings
 from .table import KINDS, NA, SCORED, STATUSES, UNSCORED, Kind, Labels, Matrix, Ratings
+from .writing import write_ratings
 
 __all__ = [
     "KINDS",
@@ -15,4 +16,5 @@ __all__ = [
     "Ratings",
     "ratings_from_rows",
     "read_ratings",
+    "write_ratings",
 ]

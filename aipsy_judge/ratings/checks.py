@@ -159,18 +159,29 @@ def item_words(draft: Draft, column: str) -> tuple[tuple[str, ...], Ints]:
 def item_turns(draft: Draft) -> Ints:
     """(I,) turn numbers, -1 where none; a whole number from 1."""
     turns = draft.floats("turn")
-    given = ~np.isnan(turns)
-    bad = given & ((turns < 1) | (turns % 1 != 0))
-    draft.fault(bad, lambda n: f"turn is {turns[n]:g}, not a whole number from 1")
-    usable = np.where(given & ~bad, turns, -1)
-    return _of_items(draft, usable, given & ~bad, -1, "turn", lambda n: f"{turns[n]:g}").astype(np.int32)
+    bad = (turns < 1) | (turns % 1 != 0) & ~np.isnan(turns)
+    found = _item_numbers(draft, "turn", bad, "a whole number from 1")
+    return np.where(np.isnan(found), -1, found).astype(np.int32)
+
+
+def item_inclusion(draft: Draft) -> Floats:
+    """(I,) probabilities of having been drawn, NaN where none is given."""
+    chance = draft.floats("inclusion")
+    return _item_numbers(draft, "inclusion", (chance <= 0) | (chance > 1), "a probability above 0 and up to 1")
+
+
+def _item_numbers(draft: Draft, column: str, bad: Bools, wanted: str) -> Floats:
+    numbers = draft.floats(column)
+    draft.fault(bad, lambda n: f"{column} is {numbers[n]:g}, not {wanted}")
+    given = ~np.isnan(numbers) & ~bad
+    return _of_items(draft, numbers, given, float("nan"), column, lambda n: f"{numbers[n]:g}").astype(np.float64)
 
 
 def _of_items(
     draft: Draft,
     values: NDArray[np.generic],
     given: Bools,
-    nothing: int,
+    nothing: float,
     column: str,
     shown: Callable[[int], str],
 ) -> NDArray[np.generic]:

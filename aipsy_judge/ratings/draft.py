@@ -28,7 +28,7 @@ WORDS = (
     "generator_family",
     "run",
 )
-NUMBERS = ("score", "scale_min", "scale_max", "turn")
+NUMBERS = ("score", "scale_min", "scale_max", "turn", "inclusion")
 COLUMNS = WORDS + NUMBERS
 REQUIRED = ("item_id", "rater", "metric", "score")
 ALIASES = {"conv_id": "conversation", "conversation_id": "conversation", "scenario_id": "scenario"}

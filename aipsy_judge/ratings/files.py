@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
-import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ..errors import MissingExtraError, RatingsError
+from ..errors import MissingExtraError, RatingsError, TranscriptError
+from ..transcripts.decoding import text_blocks
 
 CHUNK_ROWS = 50_000
 
@@ -32,14 +31,14 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
     """The rows of a CSV (comma, semicolon or tab), JSONL or Parquet file, gzipped or not. Raises RatingsError."""
     try:
         with _open(path) as file:
-            head = file.read(4096)
+            head = file.read(4)
             file.seek(0)
             if head.startswith(b"PAR1"):
                 yield from _parquet(path)
             elif head.startswith(b"PK\x03\x04"):
                 raise RatingsError("a zip or XLSX file, not a ratings table", where=str(path), hint="Save it as CSV.")
             else:
-                yield from _text(file, head, path)
+                yield from _text(file, path)
     except (OSError, EOFError) as error:
         raise RatingsError(f"cannot be read: {error}", where=str(path)) from error
 
@@ -50,49 +49,40 @@ def _open(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if zipped else path.open("rb")
 
 
-def _text(file: IO[bytes], head: bytes, path: Path) -> Iterator[Chunk]:
-    encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    start = head.decode(encoding, errors="ignore").lstrip()
-    if not start:
-        raise RatingsError("the file is empty", where=str(path))
+def _text(file: IO[bytes], path: Path) -> Iterator[Chunk]:
     try:
-        with io.TextIOWrapper(file, encoding=encoding, newline="") as lines:
-            yield from _jsonl(lines) if start.startswith("{") else _csv(lines, start, path)
-    except UnicodeDecodeError as error:
-        raise RatingsError(
-            f"not {encoding.removesuffix('-sig').upper()} at byte {_bad_byte(path, encoding)}",
-            where=str(path),
-            hint="Save the file as UTF-8.",
-        ) from error
+        lines = enumerate(_lines(text_blocks(file, str(path))), start=1)
+        first, start = next(((n, line) for n, line in lines if line.strip()), (0, ""))
+        if not start:
+            raise RatingsError("the file is empty", where=str(path))
+        if start.lstrip().startswith("{"):
+            yield from _jsonl(chain([(first, start)], lines))
+        else:
+            yield from _csv(first, chain([start], (line for _, line in lines)), start, path)
+    except TranscriptError as error:  # not text
+        raise RatingsError(error.message, where=error.where, hint=error.hint) from None
 
 
-def _bad_byte(path: Path, encoding: str) -> int:
-    """Where in the (unzipped) file decoding fails: the wrapped reader only knows the place within its buffer."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    done = 0
-    with _open(path) as file:
-        while block := file.read(1 << 16):
-            held = len(decoder.getstate()[0])
-            try:
-                decoder.decode(block)
-            except UnicodeDecodeError as error:
-                return done - held + error.start
-            done += len(block)
-    return done
+def _lines(blocks: Iterable[str]) -> Iterator[str]:
+    """Lines with their ends. Only a newline ends one: other separators may stand in a cell."""
+    rest = ""
+    for block in blocks:
+        *whole, rest = (rest + block).split("\n")
+        yield from (line + "\n" for line in whole)
+    if rest:
+        yield rest
 
 
-def _csv(lines: Iterable[str], start: str, path: Path) -> Iterator[Chunk]:
-    header_line = start.splitlines()[0]
-    delimiter = max(",;\t", key=header_line.count)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+def _csv(first: int, lines: Iterable[str], start: str, path: Path) -> Iterator[Chunk]:
+    reader = csv.reader(lines, delimiter=max(",;\t", key=start.count), strict=True)
     try:
         header = [name.strip() for name in next(reader)]
         twice = sorted({name for name in header if header.count(name) > 1})
         if twice:
             raise RatingsError(f"column written twice: {', '.join(twice)}", where=str(path))
-        number = 1
+        number = first + 1
         while batch := list(islice(reader, CHUNK_ROWS)):
-            yield _csv_chunk(header, batch, number + 1)
+            yield _csv_chunk(header, batch, number)
             number += len(batch)
     except csv.Error as error:
         raise RatingsError(f"not valid CSV at line {reader.line_num}: {error}", where=str(path)) from error
@@ -113,8 +103,7 @@ def _csv_chunk(header: list[str], batch: list[list[str]], first: int) -> Chunk:
     return Chunk(rows, dict(zip(header, map(list, cells), strict=True)), tuple(faults))
 
 
-def _jsonl(lines: Iterable[str]) -> Iterator[Chunk]:
-    numbered = enumerate(lines, start=1)
+def _jsonl(numbered: Iterator[tuple[int, str]]) -> Iterator[Chunk]:
     while batch := list(islice(numbered, CHUNK_ROWS)):
         rows: list[tuple[int, dict[str, Any]]] = []
         faults: list[tuple[int, str]] = []

@@ -17,6 +17,7 @@ from .checks import (
     check_scales,
     check_status,
     check_unique,
+    item_inclusion,
     item_turns,
     item_words,
 )
@@ -36,7 +37,7 @@ def read_ratings(
     """One table from CSV, JSONL or Parquet files (gzipped or not).
 
     Columns: item_id, rater, metric, score, scale_min, scale_max; optional: rater_kind, status, conversation, turn,
-    scenario, generator, generator_family, run. Others are left unread, and `Ratings.warnings` names them.
+    scenario, generator, generator_family, inclusion, run. Others are left unread, and `Ratings.warnings` names them.
 
     empty            what a row with neither score nor status means; None: such a row is a fault
     kinds            kind of a rater, before what the rows say; a rater with no kind at all gets the one its name
@@ -81,7 +82,7 @@ def _checked(
     kind, warnings = check_kinds(draft, kinds)
     check_unique(draft)
     known = {c: item_words(draft, c) for c in ("conversation", "scenario", "generator", "generator_family")}
-    turn = item_turns(draft)
+    turn, inclusion = item_turns(draft), item_inclusion(draft)
     draft.faults.raise_any()
     if len(status) == 0:
         raise RatingsError("no ratings in it", where=", ".join(draft.faults.sources) or None)
@@ -96,6 +97,7 @@ def _checked(
         kinds=kind,
         scales=scales,
         turn=turn,
+        inclusion=inclusion,
         run=Labels(*draft.words("run")),
         warnings=tuple(warnings),
         **{name: Labels(*column) for name, column in known.items()},

@@ -82,6 +82,7 @@ class Ratings:
     kinds, scales        rater -> kind; metric -> (minimum, maximum), one scale a metric
     conversation, scenario, generator, generator_family   columns of I words, what is known of each item
     turn                 (I,) number of the assistant message from 1, or -1
+    inclusion            (I,) probability with which the item was drawn for the anchors, in (0, 1]; NaN where unknown
     run                  column of N words, the run a rating came from
     warnings             what the reader took for granted
     """
@@ -95,6 +96,7 @@ class Ratings:
     scales: Mapping[str, tuple[float, float]]
     conversation: Labels
     turn: Ints
+    inclusion: Floats
     scenario: Labels
     generator: Labels
     generator_family: Labels
@@ -205,6 +207,7 @@ class Ratings:
                 "scenario": self.scenario[item],
                 "generator": self.generator[item],
                 "generator_family": self.generator_family[item],
+                "inclusion": float(self.inclusion[item]) if not np.isnan(self.inclusion[item]) else None,
                 "run": self.run[n],
             }
 

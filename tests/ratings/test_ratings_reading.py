@@ -189,7 +189,7 @@ def test_a_wrong_encoding_is_one_error_with_the_byte(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     content = (HEADER + "\nä,j,judge,empathy,4,scored,0,5\n").encode("latin-1")
     path.write_bytes(content)
-    with pytest.raises(RatingsError, match=f"not UTF-8 at byte {content.index(0xE4)}"):
+    with pytest.raises(RatingsError, match=f"offset {content.index(0xE4)}$"):
         read_ratings(path)
 
 
@@ -198,7 +198,7 @@ def test_the_byte_is_right_far_into_a_file(tmp_path: Path) -> None:
     content = HEADER.encode() + b"\n" + lines
     path = tmp_path / "r.csv"
     path.write_bytes(content + b"\xff\n")
-    with pytest.raises(RatingsError, match=f"at byte {len(content)}$"):
+    with pytest.raises(RatingsError, match=f"offset {len(content)}$"):
         read_ratings(path)
 
 
@@ -218,7 +218,7 @@ def test_a_cut_gzip_file_is_an_error(tmp_path: Path) -> None:
 def test_jsonl_faults_name_the_line(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     good = json.dumps(row())
-    path.write_text(f'{good}\n\n{{"item_id": "b"\n{good[:-1]}, "score": 4}}\n[1]\n{good.replace("3", "NaN")}\n')
+    path.write_text(f'\n{good}\n{{"item_id": "b"\n{good[:-1]}, "score": 4}}\n[1]\n{good.replace("3", "NaN")}\n')
     with pytest.raises(RatingsError) as caught:
         read_ratings(path)
     text = str(caught.value)
@@ -265,6 +265,26 @@ def test_rows_read_back_to_the_same_table() -> None:
     ratings = ratings_from_rows(rows, kinds={"j": "expert"})
     again = ratings_from_rows(ratings.rows())
     assert list(again.rows()) == list(ratings.rows())
+
+
+@pytest.mark.parametrize("chance", [0, 1.5, -0.1])
+def test_an_inclusion_probability_lies_above_zero_and_up_to_one(chance: float) -> None:
+    with pytest.raises(RatingsError, match="not a probability"):
+        ratings_from_rows([row(inclusion=chance)])
+
+
+def test_inclusion_belongs_to_the_item() -> None:
+    ratings = ratings_from_rows([row(inclusion=0.25), row(rater="k"), row(item_id="b")])
+    assert ratings.inclusion[0] == 0.25
+    assert np.isnan(ratings.inclusion[1])
+    with pytest.raises(RatingsError, match=r"inclusion of a is 0\.5 here"):
+        ratings_from_rows([row(inclusion=0.25), row(rater="k", inclusion=0.5)])
+
+
+def test_a_turn_is_a_whole_number_from_one() -> None:
+    for turn in (0, 1.5, -1):
+        with pytest.raises(RatingsError, match="not a whole number from 1"):
+            ratings_from_rows([row(turn=turn)])
 
 
 def sample() -> Ratings:
