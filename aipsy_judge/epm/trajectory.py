@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class Trajectories:
     gain: Floats
     energy: Floats
     projection: Floats
+
+    def only(self, n: int) -> Trajectories:
+        """The n-th path alone, still with a leading dimension of 1."""
+        return Trajectories(**{f.name: getattr(self, f.name)[n : n + 1] for f in fields(self)})
 
 
 def trace(start: Floats, steps: Floats, parameters: Parameters) -> Trajectories:

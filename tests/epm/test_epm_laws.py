@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -19,6 +19,8 @@ from aipsy_judge.errors import InputError
 
 SPACE = load_pack().space
 AS_RUN, PAPER = profile(), profile("paper-v1", tau_align=0.3)
+# A machine under load must not fail a law for being slow.
+law = settings(max_examples=40, deadline=None)
 BOTH = pytest.mark.parametrize("parameters", [AS_RUN, PAPER], ids=lambda p: p.profile)
 
 starts = arrays(np.int64, (1, 9), elements=st.integers(0, 3))
@@ -34,6 +36,7 @@ def follow(start: np.ndarray, levels: np.ndarray, parameters: Parameters = AS_RU
     return trace(deficits(SPACE, start), steps(SPACE, levels), parameters)
 
 
+@law
 @given(starts, turn_forms)
 def test_with_a_fixed_direction_energy_is_projection_plus_starting_radius(
     start: np.ndarray, levels: np.ndarray
@@ -42,6 +45,7 @@ def test_with_a_fixed_direction_energy_is_projection_plus_starting_radius(
     np.testing.assert_allclose(paths.energy, paths.projection + paths.radius[:, :1], atol=1e-9)
 
 
+@law
 @given(starts, turn_forms)
 def test_with_a_fixed_direction_the_energy_gate_implies_the_positional_one(
     start: np.ndarray, levels: np.ndarray
@@ -52,6 +56,7 @@ def test_with_a_fixed_direction_the_energy_gate_implies_the_positional_one(
 
 
 @BOTH
+@law
 @given(start=starts, levels=turn_forms, factor=st.floats(0.1, 10))
 def test_scaling_space_scales_lengths_and_keeps_angles(
     start: np.ndarray, levels: np.ndarray, factor: float, parameters: Parameters
@@ -66,6 +71,7 @@ def test_scaling_space_scales_lengths_and_keeps_angles(
 
 
 @BOTH
+@law
 @given(start=starts, levels=turn_forms, order=st.permutations(range(3)))
 def test_the_order_of_the_axes_changes_no_score(
     start: np.ndarray, levels: np.ndarray, order: list[int], parameters: Parameters
@@ -83,6 +89,7 @@ def test_the_order_of_the_axes_changes_no_score(
 
 
 @BOTH
+@law
 @given(levels=turn_forms)
 def test_a_zero_deficit_leaves_what_divides_by_it_undefined(levels: np.ndarray, parameters: Parameters) -> None:
     result = evaluate(SPACE, np.zeros((1, 3)), levels, [levels.shape[1]], parameters)
@@ -94,6 +101,7 @@ def test_a_zero_deficit_leaves_what_divides_by_it_undefined(levels: np.ndarray, 
     assert np.isfinite([efficiency, stability]).all()
 
 
+@law
 @given(starts, st.integers(12, 45), st.sampled_from([-1, -2]))
 def test_a_dialogue_that_only_deteriorates_collapses_and_earns_nothing_but_straightness(
     start: np.ndarray, turns: int, harm: int
@@ -109,6 +117,7 @@ def test_a_dialogue_that_only_deteriorates_collapses_and_earns_nothing_but_strai
 
 
 @BOTH
+@law
 @given(start=starts, levels=turn_forms)
 def test_indices_keep_their_ranges(start: np.ndarray, levels: np.ndarray, parameters: Parameters) -> None:
     assume((deficits(SPACE, start) < 0).any())
@@ -120,6 +129,7 @@ def test_indices_keep_their_ranges(start: np.ndarray, levels: np.ndarray, parame
     assert raw["tau"] >= 1 - 1e-5 or raw["tau"] == parameters.tau_of_return
 
 
+@law
 @given(starts, turn_forms, st.integers(0, 20))
 def test_padding_changes_nothing(start: np.ndarray, levels: np.ndarray, padding: int) -> None:
     turns = levels.shape[1]
@@ -130,6 +140,7 @@ def test_padding_changes_nothing(start: np.ndarray, levels: np.ndarray, padding:
     assert one.stops.kind == other.stops.kind
 
 
+@law
 @given(starts, turn_forms)
 def test_turns_after_the_stop_change_nothing(start: np.ndarray, levels: np.ndarray) -> None:
     one = evaluate(SPACE, deficits(SPACE, start), levels, [levels.shape[1]], AS_RUN)
@@ -139,6 +150,7 @@ def test_turns_after_the_stop_change_nothing(start: np.ndarray, levels: np.ndarr
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 3, -1, 0.5])
+@law
 @given(turn=st.integers(0, 8))
 def test_a_level_that_is_not_legal_names_its_turn_and_channel(wrong: float, turn: int) -> None:
     levels = np.zeros((2, 9, 6))

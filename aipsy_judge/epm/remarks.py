@@ -1,0 +1,90 @@
+"""What a reader of results must know before the figures: how they were made, what is missing, what was made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .cases import Case, UnscoredCase
+from .imputation import Imputed
+from .log_agreement import log_agreement
+from .parameters import Parameters
+from .stop import UNFINISHED
+
+
+def remarks(results: Sequence[Case | UnscoredCase], parameters: Parameters) -> list[str]:
+    """Sentences, the profile first. Nothing that concerns no dialogue is mentioned."""
+    cases = [r for r in results if isinstance(r, Case)]
+    found = [
+        _profile(parameters),
+        *_unscored(results),
+        *_undefined(cases),
+        *_imputed(sum((c.imputed for c in cases), Imputed()), cases),
+        *_ends(cases),
+        *_log(results, parameters),
+    ]
+    return [f for f in found if f]
+
+
+def _profile(parameters: Parameters) -> str:
+    extra = f", tau_align {parameters.tau_align:g}" if parameters.tau_align is not None else ""
+    return (
+        f"Profile {parameters.profile}{extra}, target within {parameters.tolerance:g} of the starting deficit. "
+        "Directional figures for human review; open indices can exceed 100."
+    )
+
+
+def _unscored(results: Sequence[Case | UnscoredCase]) -> list[str]:
+    missing = [r for r in results if isinstance(r, UnscoredCase)]
+    if not missing:
+        return []
+    first = missing[0]
+    return [
+        f"{len(missing)} of {len(results)} dialogues unscored and in no figure; the first: {first.forms.name}: "
+        f"{first.unscored.detail or first.unscored.reason}."
+    ]
+
+
+def _undefined(cases: Sequence[Case]) -> list[str]:
+    undefined = [c for c in cases if c.undefined]
+    if not undefined:
+        return []
+    return [f"{len(undefined)} dialogues without EPM-Q and in no mean: {undefined[0].undefined}."]
+
+
+def _imputed(imputed: Imputed, cases: Sequence[Case]) -> list[str]:
+    if not imputed:
+        return []
+    concerned = sum(bool(c.imputed) for c in cases)
+    return [
+        f"Filled in, not judged: {imputed.start_levels} starting levels as 1, {imputed.turn_levels} turn levels as 0, "
+        f"{imputed.scale} starting distances as 1, in {concerned} of {len(cases)} dialogues."
+    ]
+
+
+def _ends(cases: Sequence[Case]) -> list[str]:
+    found = []
+    unfinished = sum(c.stop == UNFINISHED for c in cases)
+    if unfinished:
+        found.append(
+            f"{unfinished} of {len(cases)} dialogues end before any rule holds; beside finished ones their figures "
+            "say little."
+        )
+    later = sum(bool(c.later_turns) for c in cases)
+    if later:
+        found.append(f"{later} of {len(cases)} dialogues go on after their end; those turns count for nothing.")
+    return found
+
+
+def _log(results: Sequence[Case | UnscoredCase], parameters: Parameters) -> list[str]:
+    agreement = log_agreement(results)
+    if not agreement.logged:
+        return []
+    found = [
+        f"End found from the levels as the runs' own logs have it: the turn in {agreement.same_turn}, the kind in "
+        f"{agreement.same_kind} of {agreement.logged}."
+    ]
+    other = {r.forms.tolerance for r in results if r.forms.tolerance not in (None, parameters.tolerance)}
+    if other:
+        named = ", ".join(f"{t:g}" for t in sorted(t for t in other if t is not None))
+        found.append(f"The logs were made with a tolerance of {named}, not {parameters.tolerance:g}.")
+    return found
