@@ -11,6 +11,7 @@ AipsyJudgeError
 │   ├── ContractError         a judge was to be asked in a way it was not made for
 │   ├── CapacityError         the plan does not fit the context or the memory
 │   └── BackendError          the library or server that runs the judge failed (often retryable)
+│       └── AccessError           the server refuses the key or does not have the model: no item can succeed
 └── MissingExtraError     exit 3: an optional dependency is not installed
 """
 
@@ -85,13 +86,27 @@ class CapacityError(JudgeError):
 
 
 class BackendError(JudgeError):
-    """The library or server that runs the judge failed."""
+    """The library or server that runs the judge failed.
+
+    `reason` is the word of verdict.UNSCORED_REASONS that an item takes which failed so.
+    """
 
     def __init__(
-        self, message: str, *, where: str | None = None, hint: str | None = None, retryable: bool = False
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        retryable: bool = False,
+        reason: str = "server_error",
     ) -> None:
         super().__init__(message, where=where, hint=hint)
         self.retryable = retryable
+        self.reason = reason
+
+
+class AccessError(BackendError):
+    """The server refuses the key or does not have the model: no item can succeed."""
 
 
 class MissingExtraError(AipsyJudgeError):

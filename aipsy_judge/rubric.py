@@ -19,6 +19,9 @@ from .errors import RubricError
 
 DEFAULT_RUBRIC = "aipsy-judge-v1"
 
+# Keys of an answer that are not the rubric's own.
+RESERVED_NAMES = frozenset({"rationale", "reasoning", "scores", "context_analysis"})
+
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -148,6 +151,9 @@ class Rubric(_Model):
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
             raise ValueError(f"names used twice: {', '.join(twice)}")
+        reserved = sorted(RESERVED_NAMES.intersection(names))
+        if reserved:
+            raise ValueError(f"names that an answer uses itself: {', '.join(reserved)}")
         flags = {f.name for f in self.flags}
         for metric in self.metrics:
             if metric.flag is not None and metric.flag not in flags:

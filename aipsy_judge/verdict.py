@@ -93,8 +93,9 @@ Score = Scored | NotApplicable | Unscored
 class Flag:
     """A yes/no finding and its severity.
 
-    value       True, False, or None where it could not be read (`unscored` says why)
+    value       True, False, or None where it could not be read or is contradicted; None calls for review like True
     severity    one of the rubric's levels, or None
+    unscored    why the value, or the severity of a set flag, is None
     probability of True among the legal answers, 0..1, where the judge gives one
     """
 
