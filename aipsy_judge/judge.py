@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from .conversation import Conversation
-from .rubric import Rubric
+from .rubric import DEFAULT_RUBRIC, Rubric, load_rubric
 from .verdict import Verdict
 
 Rationale = Literal["always", "flagged", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """How a judge is run. What does not concern a kind of judge is ignored by it.
+
+    threads           0: all processors this process may use
+    memory_gb         GiB that the cache of a local judge may take
+    window            leave out the oldest messages of what does not fit (recorded in the verdict), not refuse it
+    cpu_moe           layers whose experts stay in RAM; None: as many as the GPU's memory asks for ("auto")
+    timeout_seconds   per request to a server; None: 600 for one on this machine, 120 for another
+    """
+
+    threads: int = 0
+    memory_gb: float = 4.0
+    window: bool = False
+    cpu_moe: int | None = 0
+    timeout_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +81,29 @@ class Judge(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def open_judge(
+    name: str | Path | None = None,
+    *,
+    rubric: str | Path | Rubric | None = None,
+    contract: str | None = None,
+    adapter: str | Path | None = None,
+    options: JudgeOptions | None = None,
+) -> Judge:
+    """The judge called `name`: a known judge, a GGUF file, or None for the best that is installed.
+
+    `openai:MODEL@URL` and `ollama:MODEL@URL` name a server, `fake` a stand-in for tests. `rubric` is a name, a file
+    or a Rubric; `contract` overrides how weights of unknown origin are asked; `adapter` is a LoRA GGUF beside them.
+
+    Raises RubricError, WeightsError, ContractError, CapacityError or BackendError.
+    """
+    chosen = options or JudgeOptions()
+    asked = rubric if isinstance(rubric, Rubric) else load_rubric(rubric if rubric is not None else DEFAULT_RUBRIC)
+    if name is not None and str(name).split(":", 1)[0] in ("openai", "ollama", "fake"):
+        from .served_judge import open_served
+
+        return open_served(str(name), asked, contract or "full", chosen)
+    from .local_judge import open_local
+
+    return open_local(name, asked, contract, Path(adapter) if adapter is not None else None, chosen)

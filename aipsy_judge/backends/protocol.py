@@ -69,8 +69,17 @@ class TokenBackend(Protocol):
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Token ids; no BOS is added. With `special` False, control tokens in the text stay plain text."""
 
-    def reserve(self, cells: int) -> None:
-        """Make room for `cells` cache cells in all (drops what is cached if it must grow). CapacityError."""
+    @property
+    def begin_token(self) -> int | None:
+        """The id that must open a text exactly once, or None where the tokenizer wants none."""
+
+    @property
+    def cell_bytes(self) -> int:
+        """Bytes of cache that one token takes."""
+
+    def reserve(self, cells: int) -> bool:
+        """Make room for `cells` cache cells in all; True if the cache had to be made anew, so that nothing of
+        what was evaluated is left. Raises CapacityError."""
 
     def evaluate(self, feeds: Sequence[Feed]) -> list[Logits]:
         """Evaluate all feeds in as few passes as fit; logits of those that want them, in order."""

@@ -1,0 +1,76 @@
+"""What concerns the llama.cpp library as a whole: its log, its strings, and one buffer type it does not name."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+
+from ..errors import BackendError
+
+_kept_log: list[str] = []
+
+
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+def _keep(level: int, text: bytes, data: Any) -> None:
+    """Errors (level 4 and up) are kept for a message of ours; the rest of the library's talk is dropped."""
+    if level >= 4:
+        _kept_log.append(text.decode("utf-8", "replace").strip())
+        del _kept_log[:-20]
+
+
+def quiet_library() -> None:
+    """Start the library (once) and keep its log off the user's terminal."""
+    llama_cpp.llama_log_set(_keep, ctypes.c_void_p(0))
+    llama_cpp.llama_backend_init()
+
+
+def last_errors() -> list[str]:
+    """What the library complained of last."""
+    return list(_kept_log)
+
+
+def string_of(call: Callable[[Any, int], int]) -> str | None:
+    """The text that `call(buffer, size)` writes; None where it reports none (a negative length)."""
+    size = 4096
+    buffer = ctypes.create_string_buffer(size)
+    length = call(buffer, size)
+    if length < 0:
+        return None
+    if length >= size:
+        buffer = ctypes.create_string_buffer(length + 1)
+        call(buffer, length + 1)
+    return buffer.value.decode("utf-8", "replace")
+
+
+class _Override(ctypes.Structure):
+    """llama_model_tensor_buft_override of llama.h."""
+
+    _fields_ = (("pattern", ctypes.c_char_p), ("buffer_type", ctypes.c_void_p))
+
+
+def cpu_expert_overrides(layers: int) -> ctypes.Array[_Override]:
+    """The table that keeps the experts of the first `layers` layers in RAM. The caller keeps it alive."""
+    cpu = _cpu_buffer_type()
+    patterns = [rb"blk\.%d\.ffn_(up|down|gate|gate_up)_(ch|)exps" % i for i in range(layers)]
+    table = (_Override * (len(patterns) + 1))()  # the last stays NULL: the end
+    for row, pattern in zip(table, patterns, strict=False):
+        row.pattern, row.buffer_type = pattern, cpu
+    return table
+
+
+def _cpu_buffer_type() -> int:
+    """ggml's plain CPU buffer type. llama_cpp exports no name for it, so it is looked up in the library that
+    llama_cpp has loaded: the one step outside its public names."""
+    folder = Path(llama_cpp.__file__).parent / "lib"
+    for file in sorted(folder.glob("*ggml*")):
+        try:
+            function = ctypes.CDLL(str(file)).ggml_backend_cpu_buffer_type
+        except (OSError, AttributeError):
+            continue
+        function.restype = ctypes.c_void_p
+        return int(function())
+    raise BackendError("this build of llama.cpp has no CPU buffer type", hint="Leave out --cpu-moe.")

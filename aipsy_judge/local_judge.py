@@ -1,0 +1,320 @@
+"""A judge whose weights run in this process: prompts -> engine -> verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from . import __version__
+from .answer import AnswerForm
+from .backends.protocol import TokenBackend
+from .composite import composite
+from .contracts import Contract, load_contract
+from .conversation import Conversation, Message, Turn
+from .engine.encode import answer_tokenizer, encode, marker_ids
+from .engine.prose import Prose
+from .engine.run import Engine, Question
+from .engine.slots import AnswerReader, SlotReading
+from .engine.tree import common_prefix
+from .errors import CapacityError, ContractError
+from .judge import JudgeOptions, Lane, Rationale
+from .prompt import ChatMessage
+from .readings import read_flags, read_scores
+from .rubric import Rubric
+from .untrusted import suspected_injection
+from .verdict import Flag, Score, Unscored, Verdict
+from .weights import Weights, file_sha256, find_weights
+
+# Two conversations that differ from their first letter on; what their prompts share belongs to no conversation.
+_MARK = ((Message("assistant", "a"),), (Message("assistant", "Z"),))
+RATIONALE_TOKENS = 96  # two sentences; the rubric asks for one or two
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one verdict is about: a turn, or (turn None) the whole conversation. `upto` is the last message shown."""
+
+    turn: int | None
+    upto: int
+    content_hash: str
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A unit with its prompt; `dropped` counts the oldest messages that a window left out."""
+
+    unit: Unit
+    prompt: list[int]
+    dropped: int
+
+
+class LocalJudge:
+    """See judge.Judge. One per process and model: the rubric stays evaluated between conversations."""
+
+    def __init__(
+        self,
+        backend: TokenBackend,
+        weights: Weights,
+        rubric: Rubric,
+        contract: Contract,
+        *,
+        memory_gb: float = 4.0,
+        window: bool = False,
+    ) -> None:
+        if weights.rubric_hash is not None and weights.rubric_hash != rubric.hash:
+            raise ContractError(
+                f"{weights.name} was trained on the rubric {weights.rubric_hash[:12]}; asked for {rubric.hash[:12]}",
+                hint="Score with the rubric it was trained on, or with a judge that takes any rubric.",
+            )
+        self._backend, self._weights, self._contract = backend, weights, contract
+        self.rubric = rubric
+        self.remarks = weights.remarks
+        self.is_remote = False
+        self._window = window
+        self._memory_gb = memory_gb
+        self._forms = dict(contract.forms(rubric))
+        self._tokenize = answer_tokenizer(backend)
+        cells = int(memory_gb * 2**30 / backend.cell_bytes)
+        self._engine = Engine(backend, self._head(), cells)
+        self.lane = Lane(judge=_judge_id(weights), rubric=rubric.hash, contract=contract.name)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {
+            **self._backend.describe(),
+            "window": self._window,
+            "memory_gb": self._memory_gb,
+            "legal_mass_floor": self._weights.legal_mass_floor,
+            "temperatures": dict(self._weights.temperatures),
+        }
+
+    @property
+    def backend(self) -> TokenBackend:
+        return self._backend
+
+    def _head(self) -> list[int]:
+        """What every prompt begins with: the rubric, up to the last control token before the conversation."""
+        prompts = [self._encode(Conversation("", _MARK[i], {}), 0) for i in range(2)]
+        shared = prompts[0][: common_prefix(prompts)]
+        markers = marker_ids(self._backend)
+        cut = max((i + 1 for i, token in enumerate(shared) if token in markers), default=0)
+        # No system role: the rubric opens the user's message. A few tokens back no tokenizer merges any more.
+        return shared[:cut] if cut > len(shared) // 2 else shared[: max(0, len(shared) - 8)]
+
+    def _encode(self, conversation: Conversation, upto: int) -> list[int]:
+        messages: list[ChatMessage] = self._contract.messages(self.rubric, conversation, upto)
+        return encode(self._backend, messages)
+
+    # -- scoring ----------------------------------------------------------------------------------------------
+
+    def score(
+        self,
+        conversation: Conversation,
+        *,
+        rationale: Rationale = "flagged",
+        on_verdict: Callable[[Verdict], None] | None = None,
+    ) -> list[Verdict]:
+        prose_tokens = RATIONALE_TOKENS if rationale != "never" and self._takes_rationale else 0
+        asked, done = self._prepare(conversation, prose_tokens)
+        verdicts: dict[int, Verdict] = {}
+
+        def finish(unit: Unit, verdict: Verdict) -> None:
+            verdicts[unit.upto] = verdict
+            if on_verdict is not None:
+                on_verdict(verdict)
+
+        for unit, reason, detail in done:
+            finish(unit, self._unscored(conversation, unit, reason, detail))
+        if asked:
+            self._ask(conversation, asked, rationale, prose_tokens, finish)
+        return [verdicts[u.upto] for u in units(conversation, self.rubric)]
+
+    @property
+    def _takes_rationale(self) -> bool:
+        return any(form.rationale for form in self._forms.values())
+
+    def _prepare(
+        self, conversation: Conversation, prose_tokens: int
+    ) -> tuple[list[_Asked], list[tuple[Unit, str, str | None]]]:
+        """Prompts of the units that can be asked, and (unit, reason, detail) of those that cannot."""
+        asked: list[_Asked] = []
+        refused: list[tuple[Unit, str, str | None]] = []
+        room = self._backend.context_tokens - max(self._answer_tokens(f) for f in self._forms.values()) - prose_tokens
+        for unit in units(conversation, self.rubric):
+            if unit.empty:
+                refused.append((unit, "empty_turn", None))
+                continue
+            prompt, dropped = self._fit(conversation, unit, room)
+            if len(prompt) > room:
+                detail = f"{len(prompt)} tokens with the rubric; the judge takes {room}"
+                refused.append((unit, "context_overflow", detail))
+            else:
+                asked.append(_Asked(unit, prompt, dropped))
+        return asked, refused
+
+    def _answer_tokens(self, form: AnswerForm) -> int:
+        reader = self._reader(form)
+        return len(reader.request().feed) + reader.room
+
+    def _fit(self, conversation: Conversation, unit: Unit, room: int) -> tuple[list[int], int]:
+        """The unit's prompt; with a window, as many of the oldest messages left out as it takes to fit."""
+        prompt = self._encode(conversation, unit.upto)
+        if len(prompt) <= room or not self._window:
+            return prompt, 0
+        low, high = 1, unit.upto  # the smallest number left out that fits lies in low..high, if any does
+        while low < high:
+            middle = (low + high) // 2
+            if len(self._encode(_without(conversation, middle), unit.upto - middle)) <= room:
+                high = middle
+            else:
+                low = middle + 1
+        return self._encode(_without(conversation, low), unit.upto - low), low
+
+    def _ask(
+        self,
+        conversation: Conversation,
+        asked: Sequence[_Asked],
+        rationale: Rationale,
+        prose_tokens: int,
+        finish: Callable[[Unit, Verdict], None],
+    ) -> None:
+        names = list(self._forms)
+        questions = [Question(a.prompt, self._reader(self._forms[n])) for a in asked for n in names]
+        readers = [[questions[i * len(names) + k].reader for k in range(len(names))] for i in range(len(asked))]
+
+        def wants_prose(index: int) -> bool:
+            if not questions[index].reader.takes_prose:
+                return False
+            return rationale == "always" or self._flagged(readers[index // len(names)])
+
+        def on_group(indices: list[int], prose: dict[int, Prose]) -> None:
+            texts = {i // len(names): p for i, p in prose.items()}
+            for i in sorted({index // len(names) for index in indices}):
+                finish(asked[i].unit, self._verdict(conversation, asked[i], readers[i], texts.get(i)))
+
+        try:
+            self._engine.answer(questions, prose_tokens=prose_tokens, wants_prose=wants_prose, on_group=on_group)
+        except CapacityError as error:
+            for item in asked:
+                finish(item.unit, self._unscored(conversation, item.unit, "context_overflow", error.message))
+
+    def _reader(self, form: AnswerForm) -> AnswerReader:
+        return AnswerReader(form, self._tokenize, self._engine.vocabulary, self._weights.temperatures)
+
+    def _meaning(self, readers: Sequence[AnswerReader]) -> tuple[dict[str, Flag], dict[str, Score]]:
+        readings: dict[str, SlotReading] = {}
+        for reader in readers:
+            readings |= reader.readings
+        floor = self._weights.legal_mass_floor
+        flags = read_flags(self.rubric, readings, floor)
+        return flags, read_scores(self.rubric, readings, flags, floor)
+
+    def _flagged(self, readers: Sequence[AnswerReader]) -> bool:
+        """A unit that a human should look at: a flag, a failure, or something that could not be read."""
+        flags, scores = self._meaning(readers)
+        return any(f.value is not False for f in flags.values()) or composite(self.rubric, scores).failure is not False
+
+    # -- verdicts ---------------------------------------------------------------------------------------------
+
+    def _verdict(
+        self, conversation: Conversation, asked: _Asked, readers: Sequence[AnswerReader], prose: Prose | None
+    ) -> Verdict:
+        flags, scores = self._meaning(readers)
+        notes = [f"windowed:{asked.dropped}"] if asked.dropped else []
+        notes += [f"near_tie:{name}" for r in readers for name, reading in r.readings.items() if reading.near_tie]
+        if prose is not None and prose.cut:
+            notes.append("rationale_cut")
+        text = prose.text if prose is not None else None
+        return Verdict(
+            conversation_id=conversation.id,
+            turn=asked.unit.turn,
+            content_hash=asked.unit.content_hash,
+            scores=scores,
+            flags=flags,
+            rationale=text,
+            suspected_injection=_suspicions(conversation, asked.unit.upto),
+            notes=tuple(notes),
+            raw="".join(r.answer(text or "") for r in readers),
+            provenance=self._provenance(),
+        )
+
+    def _unscored(self, conversation: Conversation, unit: Unit, reason: str, detail: str | None) -> Verdict:
+        lost = Unscored(reason, detail)
+        return Verdict(
+            conversation_id=conversation.id,
+            turn=unit.turn,
+            content_hash=unit.content_hash,
+            scores=dict.fromkeys(self.rubric.metric_names, lost),
+            flags={f.name: Flag(None, unscored=lost) for f in self.rubric.flags},
+            suspected_injection=_suspicions(conversation, unit.upto),
+            provenance=self._provenance(),
+        )
+
+    def _provenance(self) -> dict[str, Any]:
+        return {**self.lane.to_dict(), "aipsy_judge": __version__, "settings": dict(self.settings)}
+
+    def close(self) -> None:
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def units(conversation: Conversation, rubric: Rubric) -> list[Unit]:
+    """What there is to judge: the turns, or the conversation as a whole if it has any turn."""
+    turns: tuple[Turn, ...] = conversation.turns
+    if rubric.unit == "turn":
+        return [Unit(t.number, t.index, conversation.turn_hash(t), empty=not t.message.content.strip()) for t in turns]
+    if not turns:
+        return []
+    empty = all(not t.message.content.strip() for t in turns)
+    return [Unit(None, len(conversation.messages) - 1, conversation.content_hash, empty)]
+
+
+def _without(conversation: Conversation, count: int) -> Conversation:
+    return Conversation(conversation.id, conversation.messages[count:])
+
+
+def _suspicions(conversation: Conversation, upto: int) -> tuple[str, ...]:
+    found = [s for m in conversation.messages[: upto + 1] for s in suspected_injection(m.content)]
+    return tuple(dict.fromkeys(found))[:5]
+
+
+def _judge_id(weights: Weights) -> str:
+    """Name and content of the files: another quantisation or adapter is another judge."""
+    parts = [weights.name, file_sha256(weights.model)[:12]]
+    if weights.adapter is not None:
+        parts.append(file_sha256(weights.adapter)[:12])
+    return "@".join(parts)
+
+
+def open_local(
+    name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, options: JudgeOptions
+) -> LocalJudge:
+    """See judge.open_judge."""
+    from .backends.llamacpp import LlamaCpp, LlamaCppOptions
+
+    weights = find_weights(name)
+    if adapter is not None:
+        weights = replace(weights, adapter=adapter)
+    asked = load_contract(contract or weights.contract)
+    backend = LlamaCpp(
+        weights.model,
+        LlamaCppOptions(threads=options.threads, cpu_moe=options.cpu_moe or 0),
+        weights.adapter,
+        weights.name,
+    )
+    try:
+        return LocalJudge(backend, weights, rubric, asked, memory_gb=options.memory_gb, window=options.window)
+    except BaseException:
+        backend.close()
+        raise
