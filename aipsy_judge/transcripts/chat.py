@@ -35,16 +35,20 @@ def read_object(value: dict[str, Any], place: Place) -> Conversation:
     key = next(key for key in LISTS if isinstance(value.get(key), list))
     metadata = next((value[m] for m in _METADATA if isinstance(value.get(m), dict)), None)
     id = next((value[i] for i in _IDS if value.get(i) is not None), None)
-    return read_messages(value[key], place.at(key), id=id, metadata=metadata)
+    draft = Draft(place)
+    if value.get("system"):  # Anthropic's requests hold it beside the messages
+        add_message(draft, "system", read_content(value["system"], place.at("system"), draft.warn))
+    for n, message in enumerate(value[key]):
+        add_chat_message(draft, message, place.at(key, n))
+    return draft.conversation(id, metadata)
 
 
-def read_messages(
-    messages: list[Any], place: Place, *, id: object = None, metadata: dict[str, Any] | None = None
-) -> Conversation:
+def read_messages(messages: list[Any], place: Place) -> Conversation:
+    """The conversation that a bare list of messages is."""
     draft = Draft(place)
     for n, message in enumerate(messages):
         add_chat_message(draft, message, place.at(n))
-    return draft.conversation(id, metadata)
+    return draft.conversation()
 
 
 def add_chat_message(draft: Draft, message: Any, place: Place) -> None:

@@ -99,17 +99,22 @@ class _Window:
         return value
 
     def _grow(self) -> bool:
-        """Read as much again as waits unconsumed, so that a value of any length is parsed a few times at most."""
+        """Read as much again as waits unconsumed, so that a value of any length is parsed a few times at most.
+
+        False, and nothing changed, at the end of the text.
+        """
+        waiting, parts, chars = len(self._buffer) - self._at, [], 0
+        while chars <= waiting and (block := next(self._blocks, None)) is not None:
+            parts.append(block)
+            chars += len(block)
+        if not parts:
+            return False
         consumed = self._buffer[: self._at]
         self._line += consumed.count("\n")
         self._column = len(consumed) - consumed.rfind("\n") - 1 + (0 if "\n" in consumed else self._column)
-        parts, chars = [self._buffer[self._at :]], 0
-        while chars < max(1, len(parts[0])) and (block := next(self._blocks, None)) is not None:
-            parts.append(block)
-            chars += len(block)
-        self._buffer, self._at = "".join(parts), 0
+        self._buffer, self._at = "".join([self._buffer[self._at :], *parts]), 0
         self._text.refuse_above_limit(len(self._buffer))
-        return chars > 0
+        return True
 
     def _may_be_cut(self, fault: Exception) -> bool:
         if not isinstance(fault, json.JSONDecodeError):

@@ -101,7 +101,7 @@ def call(name: object) -> Segment:
 
 
 def joined(segments: list[Segment]) -> str:
-    return "\n".join(s.text for s in segments)
+    return "\n".join(s.text for s in segments if s.text)
 
 
 def add_message(draft: Draft, role: Role, segments: list[Segment], *, spoken: bool = True) -> None:
