@@ -11,6 +11,7 @@ from ..errors import EXIT_NOTHING_SCORED
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from ..epm.compare import Comparison
     from ..epm.parameters import Parameters
@@ -105,6 +106,50 @@ def compare_command(
         raise SystemExit(EXIT_NOTHING_SCORED)
 
 
+@command.command("perturb")
+@click.argument("pairs", type=click.Path(path_type=Path))
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the statistics here.")
+@click.option("--resamples", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True)
+@click.option("--seed", type=int, default=20260228, show_default=True, help="Of the bootstrap.")
+@click.option("--pack", "pack_name", default="empa", show_default=True, help="Axes and scores: a name or a YAML file.")
+def perturb_command(pairs: Path, json_path: Path | None, resamples: int, seed: int, pack_name: str) -> None:
+    """Statistics of paired turns: JSON lines with case, original and perturbed, each with iedr or P_0 and levels.
+
+    Differences are perturbed minus original; both tests are one-sided, for a decrease, and leave ties out.
+    """
+    from dataclasses import asdict
+
+    from ..atomic import check_writable, write_text
+    from ..epm.pack import load_pack
+    from ..epm.pairs import pair_metrics, read_pairs
+    from ..epm.perturbation import paired_statistics
+    from ..epm.tables import differences_table
+    from ..strict_json import dumps
+
+    if json_path is not None:
+        check_writable(json_path)
+    space = load_pack(pack_name).space
+    original, perturbed, cases, unread = pair_metrics(read_pairs(pairs, space), space)
+    found = paired_statistics(original, perturbed, cases, resamples=resamples, seed=seed)
+    console = _console()
+    _print_table(console, differences_table("Over pairs (interval: bootstrap over pairs)", found, "pairs"))
+    _print_table(console, differences_table("Over the means of cases (interval: bootstrap over cases)", found, "cases"))
+    left_out = max(s.undefined for s in found)
+    _show_notes(
+        console,
+        [f"{unread} pairs left out for levels that could not be read, {left_out} for having no deficit at the start."]
+        if unread or left_out
+        else [],
+    )
+    if json_path is not None:
+        data = {
+            "statistics": {s.metric: asdict(s) for s in found},
+            "unread": unread,
+            "bootstrap": {"resamples": resamples, "seed": seed, "level": 0.95},
+        }
+        write_text(json_path, dumps(data, indent=2) + "\n")
+
+
 def _parameters(name: str, tau_align: float | None, tolerance: float | None) -> Parameters:
     from dataclasses import replace
 
@@ -120,8 +165,6 @@ def _parameters(name: str, tau_align: float | None, tolerance: float | None) -> 
 
 
 def _show_comparison(comparison: Comparison, notes: list[str], space: Space) -> None:
-    from rich.text import Text
-
     from ..epm.tables import breakdown_table, ends_table, index_table, leaderboard
 
     axes = ", ".join(f"{a.id} {a.title}" for a in space.axes)
@@ -134,11 +177,17 @@ def _show_comparison(comparison: Comparison, notes: list[str], space: Space) -> 
         breakdown_table(comparison, "EPM-Q by threshold, cases in brackets", "by_threshold"),
     ):
         if table is not None:
-            # A title of its own is not folded to the width of a narrow table.
-            console.print(Text(str(table.title), style="bold"), soft_wrap=True)
-            table.title = None
-            console.print(table)
+            _print_table(console, table)
     _show_notes(console, notes)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    from rich.text import Text
+
+    # A title of its own is not folded to the width of a narrow table.
+    console.print(Text(str(table.title), style="bold"), soft_wrap=True)
+    table.title = None
+    console.print(table)
 
 
 def _show_notes(console: Console, notes: list[str]) -> None:

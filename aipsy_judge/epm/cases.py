@@ -102,7 +102,7 @@ def _evaluate_group(
     levels = np.zeros((len(forms), max(lengths), len(space.channel_ids)))
     for n, f in enumerate(filled):
         levels[n, : lengths[n]] = f.turn_levels
-    start = np.array([_start(form, f, space) for form, f in zip(forms, filled, strict=True)])
+    start = np.array([start_of(form, f, space) for form, f in zip(forms, filled, strict=True)])
     evaluation = evaluate(
         space,
         start,
@@ -118,7 +118,8 @@ def _evaluate_group(
     ]
 
 
-def _start(forms: Forms, filled: Complete, space: Space) -> Floats:
+def start_of(forms: Forms, filled: Complete, space: Space) -> Floats:
+    """P_0 (D) from the starting levels, or as given. InputError where both are there and disagree."""
     if filled.start_levels is None:
         return np.array(forms.start, dtype=np.float64)
     start: Floats = deficits(space, check_start_levels(space, [filled.start_levels], [forms.name]))[0]

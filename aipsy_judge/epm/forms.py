@@ -70,11 +70,18 @@ class _FormsData(BaseModel):
 
 def read_forms(path: str | Path, space: Space) -> list[Forms]:
     """All forms of a file: one JSON object, or JSON lines, plain or gzipped. InputError names file and line."""
-    lines = _read_text(Path(path))
-    whole = _one_object(lines)
+    return [parse_forms(data, space, where=where) for data, where in read_objects(path)]
+
+
+def read_objects(path: str | Path) -> Iterator[tuple[Any, str]]:
+    """The JSON objects of a file, each with its place: the file's one object, or one a line; plain or gzipped."""
+    text = _read_text(Path(path))
+    whole = _one_object(text)
     if whole is not None:
-        return [parse_forms(whole, space, where=str(path))]
-    return [parse_forms(_object(text, where), space, where=where) for text, where in _lines(lines, str(path))]
+        yield whole, str(path)
+        return
+    for line, where in _lines(text, str(path)):
+        yield _object(line, where), where
 
 
 def parse_forms(data: Any, space: Space, *, where: str) -> Forms:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from .cases import Case
 from .compare import Comparison, Interval, ModelSummary
 from .epmq import SCORE_NAMES
 from .indices import GROUPS, NAMES
+from .perturbation import Differences, PairedStatistics
 from .stop import KINDS, UNFINISHED
 
 if TYPE_CHECKING:
@@ -97,13 +98,43 @@ def dialogue_table(case: Case) -> Table:
     return table
 
 
+def differences_table(title: str, statistics: Sequence[PairedStatistics], by: Literal["pairs", "cases"]) -> Table:
+    """Perturbed minus original, metric by metric, over pairs or over the means of cases."""
+    table = _table(title, ["metric"])
+    for column in ("n", "mean", "interval", "median", "decreased", "ties", "sign test p", "Wilcoxon p"):
+        table.add_column(column, justify="right")
+    for s in statistics:
+        d: Differences = getattr(s, by)
+        _row(
+            table,
+            s.metric,
+            str(d.n),
+            number(d.mean, 3),
+            between(d.interval, 3),
+            number(d.median, 3),
+            _percent(d.decreased, d.n),
+            _percent(d.ties, d.n),
+            _p_value(d.sign_p),
+            _p_value(d.wilcoxon_p),
+        )
+    return table
+
+
 def number(value: float | None, digits: int = 1) -> str:
     """A number, or a dash where there is none."""
     return NONE if value is None else f"{value:.{digits}f}"
 
 
-def between(ends: Interval | None) -> str:
-    return NONE if ends is None else f"{ends[0]:.1f} .. {ends[1]:.1f}"
+def between(ends: Interval | None, digits: int = 1) -> str:
+    return NONE if ends is None else f"{ends[0]:.{digits}f} .. {ends[1]:.{digits}f}"
+
+
+def _percent(count: int, n: int) -> str:
+    return f"{100 * count / n:.1f} %" if n else NONE
+
+
+def _p_value(p: float | None) -> str:
+    return NONE if p is None else f"{p:.2g}"
 
 
 def _share(model: ModelSummary, kind: str) -> str:
