@@ -1,0 +1,128 @@
+"""Does a rater find what the reference calls a failure (a score below the critical threshold) or a crisis (a flag)?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from .estimate import Estimate, Interval
+from .library import stats_library
+from .pair_statistic import Cells, PairStatistic, estimate_pair
+from .pairs import Marks, Pairs, prevalence
+from .rank import marginal
+from .resample import Bootstrap, Floats
+
+
+def failure_recall(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Share of the reference's failures (score < critical) that the rater scores below critical too, 0..1.
+
+    Undefined where the reference has no failure: sensitivity cannot be estimated.
+
+    >>> from aipsy_judge.agreement import make_pairs
+    >>> failure_recall(make_pairs([1, 4, 5], [1, 1, 5]), critical=2).value
+    0.5
+    """
+    return estimate_pair(pairs, pair_failure("recall", critical), bootstrap)
+
+
+def failure_precision(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Share of what the rater scores below critical that is a failure by the reference, 0..1.
+
+    Undefined where the rater scores nothing below critical.
+    """
+    return estimate_pair(pairs, pair_failure("precision", critical), bootstrap)
+
+
+def failure_auc(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Probability that the rater scores a failure of the reference lower than a non-failure, ties counted half.
+
+    0.5: no better than a coin, whatever the cut. Undefined where the reference has no failure or nothing else. The
+    figure is scikit-learn's.
+    """
+    return estimate_pair(pairs, pair_auc(critical), bootstrap)
+
+
+def flag_recall(pairs: Pairs, *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Share of the reference's set flags (1) that the rater sets too, 0..1. Undefined where the reference sets none."""
+    return estimate_pair(pairs, pair_flag("recall"), bootstrap)
+
+
+def flag_precision(pairs: Pairs, *, bootstrap: Bootstrap | None = None) -> Estimate:
+    """Share of the rater's set flags that the reference sets too, 0..1. Undefined where the rater sets none."""
+    return estimate_pair(pairs, pair_flag("precision"), bootstrap)
+
+
+def pair_failure(what: Literal["recall", "precision"], critical: float) -> PairStatistic:
+    form = {
+        "recall": f"share of the reference's scores below {critical:g} that the rater puts below it too",
+        "precision": f"share of the rater's scores below {critical:g} that the reference puts below it too",
+    }[what]
+    return _share(f"failure_{what}", form, what, lambda scores: scores < critical, "failure")
+
+
+def pair_flag(what: Literal["recall", "precision"]) -> PairStatistic:
+    form = {
+        "recall": "share of the reference's set flags that the rater sets too",
+        "precision": "share of the rater's set flags that the reference sets too",
+    }[what]
+    return _share(f"flag_{what}", form, what, lambda scores: scores >= 0.5, "set flag")
+
+
+def _share(name: str, form: str, what: Literal["recall", "precision"], marks: Marks, word: str) -> PairStatistic:
+    def kernel(table: Cells, counts: Floats) -> Floats:
+        base = marks(table.y) if what == "recall" else marks(table.x)
+        hits = marks(table.x) & marks(table.y)
+        found: Floats = (counts @ hits.astype(np.float64)) / (counts @ base.astype(np.float64))
+        return found
+
+    def why_not(pairs: Pairs) -> str | None:
+        if marks(pairs.y if what == "recall" else pairs.x).any():
+            return None
+        if what == "recall":
+            return f"the reference has no {word}: sensitivity cannot be estimated"
+        return f"the rater has no {word}"
+
+    def fallback(pairs: Pairs, spread: Interval) -> Interval:
+        base = marks(pairs.y if what == "recall" else pairs.x)
+        hits = marks(pairs.x) & marks(pairs.y)
+        return wilson(float(hits[base].mean()), len(np.unique(pairs.group[base])), spread)
+
+    return PairStatistic(name, form, kernel, why_not, None, fallback, prevalence(marks))
+
+
+def wilson(share: float, groups: int, spread: Interval) -> Interval:
+    """The score interval of Wilson (1927), with the groups that hold a case as its n: for shares of 0 and 1, where
+    every resample gives the same. Taking groups, not items, for n errs on the wide side."""
+    z = NormalDist().inv_cdf((1 + spread.level) / 2)
+    middle = (share + z * z / (2 * groups)) / (1 + z * z / groups)
+    half = z / (1 + z * z / groups) * (share * (1 - share) / groups + z * z / (4 * groups * groups)) ** 0.5
+    method = f"Wilson, n = {groups} groups that hold a case"
+    # Rounding may put the end that is exactly 0 or 1 a last bit beside it.
+    low, high = min(max(0.0, middle - half), share), max(min(1.0, middle + half), share)
+    return replace(spread, low=low, high=high, method=method, reason=None, groups=groups)
+
+
+def pair_auc(critical: float) -> PairStatistic:
+    def kernel(table: Cells, counts: Floats) -> Floats:
+        failing = (table.y < critical).astype(np.float64)
+        bad = marginal(counts * failing, table.x_code, len(table.x_values))
+        good = marginal(counts * (1 - failing), table.x_code, len(table.x_values))
+        higher = good.sum(axis=1, keepdims=True) - np.cumsum(good, axis=1)
+        found: Floats = (bad * (higher + good / 2)).sum(axis=1) / (bad.sum(axis=1) * good.sum(axis=1))
+        return found
+
+    def why_not(pairs: Pairs) -> str | None:
+        failing = pairs.y < critical
+        if not failing.any():
+            return "the reference has no failure"
+        return "the reference has nothing but failures" if failing.all() else None
+
+    def sklearn(pairs: Pairs) -> float:
+        return float(stats_library("sklearn.metrics").roc_auc_score(pairs.y < critical, -pairs.x))
+
+    form = f"area under the ROC curve, reference below {critical:g}"
+    beside = prevalence(lambda scores: scores < critical)
+    return PairStatistic("failure_auc", form, kernel, why_not, ("scikit-learn", sklearn), beside=beside)
