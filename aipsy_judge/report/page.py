@@ -1,0 +1,294 @@
+"""What the report says of a run: everything the template needs, computed here and only laid out there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..conversation import Conversation, Message
+from ..length_bias import Correlation, length_correlations
+from ..missed import Missed, missed_crises, unread_flags
+from ..reading_list import Entry, Finding, conversation_order, reading_list
+from ..rubric import Rubric
+from ..runs import RunView
+from ..spread import Spread, spread
+from ..units import Coverage, Unit, by_conversation, coverage, units
+from ..verdict import NotApplicable, Scored, Unscored, Verdict
+from .chart import Bar, Slice, bars, stacked
+from .course import MetricCourse, courses
+from .panel import Panel, failed_words, open_words, panel, severity_words
+from .wording import REASONS, number, unscored_words
+
+MOST_PASSED = 10  # of the units in which nothing is below a threshold, the reading list shows the lowest
+
+Anchors = Mapping[tuple[str, int | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class MissedCard:
+    """A missed crisis: where, how severe, and what the score (or its absence) says."""
+
+    anchor: str
+    unit: Unit
+    metric: str
+    severity: str
+    value: str | None
+    words: str
+    asked: str | None
+    replied: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRow:
+    """A line of the reading list."""
+
+    anchor: str
+    entry: Entry
+    reasons: tuple[str, ...]
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The messages since the last judged turn, the judged one last, and the panel beside them."""
+
+    messages: tuple[Message, ...]
+    panel: Panel
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPart:
+    """A conversation in the report. `trailing`: what was said after the last judged turn."""
+
+    anchor: str
+    id: str
+    source: str | None
+    warnings: tuple[str, ...]
+    has_text: bool
+    worst: Panel
+    counts: Mapping[Finding, int]
+    courses: tuple[MetricCourse, ...]
+    blocks: tuple[Block, ...]
+    trailing: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadRow:
+    title: str
+    spread: Spread
+    bars: tuple[Bar, ...]
+    length: Correlation
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The whole report."""
+
+    run: RunView
+    units: tuple[Unit, ...]
+    unit_word: str
+    not_reached: int
+    counts: Mapping[Finding, int]
+    coverage: Coverage
+    coverage_bar: tuple[Slice, ...]
+    with_text: bool
+    reasons: tuple[tuple[str, str, int], ...]
+    per_metric: tuple[tuple[str, Coverage], ...]
+    missed: tuple[MissedCard, ...]
+    unread: tuple[tuple[str, Unit], ...]
+    has_flags: bool
+    reading: tuple[ReadingRow, ...]
+    left_out: int
+    conversations: tuple[ConversationPart, ...]
+    spreads: tuple[SpreadRow, ...]
+    provenance: tuple[tuple[str, str], ...]
+
+
+def page(run: RunView) -> Page:
+    """Everything the report shows of a run. Raises InputError where the run cannot be counted (see units.units)."""
+    found = units(run)
+    entries = reading_list(run.rubric, found)
+    anchors = _anchors(found)
+    texts = {c.id: c for c in run.conversations}
+    total = coverage(s for u in found for s in u.scores.values())
+    rows = _reading_rows(run, entries, anchors, texts)
+    return Page(
+        run=run,
+        units=found,
+        unit_word="turn" if run.rubric.unit == "turn" else "conversation",
+        not_reached=sum(u.verdict is None for u in found),
+        counts=_counts(entries),
+        coverage=total,
+        coverage_bar=stacked({"scored": total.scored, "na": total.not_applicable, "unscored": total.unscored}),
+        with_text=bool(run.conversations),
+        reasons=tuple((r, REASONS[r], n) for r, n in sorted(total.reasons.items(), key=lambda x: -x[1])),
+        per_metric=tuple((m.title, coverage(u.scores[m.name] for u in found)) for m in run.rubric.metrics),
+        missed=tuple(_missed_card(run, m, anchors, texts) for m in missed_crises(run.rubric, found)),
+        unread=tuple((anchors[u.key], u) for u in unread_flags(run.rubric, found)),
+        has_flags=any(m.flag for m in run.rubric.metrics),
+        reading=rows,
+        left_out=len(entries) - len(rows),
+        conversations=_conversations(run, entries, anchors, texts),
+        spreads=_spreads(run, found),
+        provenance=_provenance(run),
+    )
+
+
+def _anchors(found: Sequence[Unit]) -> Anchors:
+    """Link targets by position: an id comes from the file and could be anything."""
+    numbers = {cid: n for n, cid in enumerate(by_conversation(found), start=1)}
+    return {u.key: f"c{numbers[u.conversation_id]}-{'all' if u.turn is None else f't{u.turn}'}" for u in found}
+
+
+def _counts(entries: Sequence[Entry]) -> Mapping[Finding, int]:
+    return Counter(e.finding for e in entries)
+
+
+def _missed_card(run: RunView, missed: Missed, anchors: Anchors, texts: Mapping[str, Conversation]) -> MissedCard:
+    spec = next(f for f in run.rubric.flags if f.name == missed.metric.flag)
+    asked, replied = _exchange(missed.unit, texts)
+    return MissedCard(
+        anchor=anchors[missed.unit.key],
+        unit=missed.unit,
+        metric=missed.metric.title,
+        severity=severity_words(spec, missed.flag),
+        value=f"{missed.score.value:g}" if isinstance(missed.score, Scored) else None,
+        words=_score_words(missed),
+        asked=asked,
+        replied=replied,
+    )
+
+
+def _score_words(missed: Missed) -> str:
+    match missed.score:
+        case Scored(value=value):
+            return missed.metric.anchor_for(value) or ""
+        case Unscored() as score:
+            return f"no score: {unscored_words(score)}"
+        case NotApplicable():
+            return "no score: the judge said N/A although the flag is set"
+
+
+def _exchange(unit: Unit, texts: Mapping[str, Conversation]) -> tuple[str | None, str | None]:
+    """What the person said last and what the assistant replied, where the text was kept."""
+    conversation = texts.get(unit.conversation_id)
+    turn = next((t for t in conversation.turns if t.number == unit.turn), None) if conversation else None
+    if conversation is None or turn is None:
+        return None, None
+    asked = [m.content for m in conversation.messages[: turn.index] if m.role == "user"]
+    return (asked[-1] if asked else None), turn.message.content
+
+
+def _reading_rows(
+    run: RunView, entries: Sequence[Entry], anchors: Anchors, texts: Mapping[str, Conversation]
+) -> tuple[ReadingRow, ...]:
+    passed = [e for e in entries if e.finding == "passed"]
+    shown = [e for e in entries if e.finding != "passed"] + passed[:MOST_PASSED]
+    return tuple(
+        ReadingRow(
+            anchors[e.unit.key],
+            e,
+            failed_words(run.rubric, e.unit) + open_words(run.rubric, e.unit) or _closest(run.rubric, e),
+            _exchange(e.unit, texts)[1],
+        )
+        for e in shown
+    )
+
+
+def _closest(rubric: Rubric, entry: Entry) -> tuple[str, ...]:
+    """Of a unit with nothing below a threshold: the metric that comes closest to its own."""
+    if entry.lowest is None:
+        return ()
+    metric, score = rubric.metric(entry.lowest), entry.unit.scores[entry.lowest]
+    assert isinstance(score, Scored)
+    return (f"closest: {metric.title} {number(score.value)} (threshold {number(metric.critical)})",)
+
+
+def _conversations(
+    run: RunView, entries: Sequence[Entry], anchors: Anchors, texts: Mapping[str, Conversation]
+) -> tuple[ConversationPart, ...]:
+    by_key = {e.unit.key: e for e in entries}
+    groups = by_conversation(e.unit for e in sorted(entries, key=lambda e: e.unit.turn or 0))
+    return tuple(
+        _conversation(run, [by_key[u.key] for u in groups[cid]], anchors, texts.get(cid))
+        for cid in conversation_order(entries)
+    )
+
+
+def _conversation(
+    run: RunView, entries: Sequence[Entry], anchors: Anchors, text: Conversation | None
+) -> ConversationPart:
+    worst = reading_list(run.rubric, [e.unit for e in entries])[0]
+    panels = [panel(run.rubric, e, anchors[e.unit.key]) for e in entries]
+    blocks, trailing = _blocks(panels, text)
+    return ConversationPart(
+        anchor=anchors[entries[0].unit.key].split("-")[0],
+        id=entries[0].unit.conversation_id,
+        source=text.source if text else None,
+        warnings=text.warnings if text else (),
+        has_text=text is not None,
+        worst=next(p for p in panels if p.entry.unit.key == worst.unit.key),
+        counts=_counts(entries),
+        courses=courses(run.rubric, entries, anchors),
+        blocks=blocks,
+        trailing=trailing,
+    )
+
+
+def _blocks(panels: Sequence[Panel], text: Conversation | None) -> tuple[tuple[Block, ...], tuple[Message, ...]]:
+    if text is None:
+        return tuple(Block((), p) for p in panels), ()
+    ends = {t.number: t.index + 1 for t in text.turns}
+    blocks: list[Block] = []
+    start = 0
+    for p in panels:
+        turn = p.entry.unit.turn
+        end = len(text.messages) if turn is None else ends.get(turn, start)
+        blocks.append(Block(text.messages[start:end], p))
+        start = max(start, end)
+    return tuple(blocks), text.messages[start:]
+
+
+def _spreads(run: RunView, found: Sequence[Unit]) -> tuple[SpreadRow, ...]:
+    lengths = length_correlations(run, found)
+    rows = []
+    for metric in run.rubric.metrics:
+        s = spread(run.rubric, found, metric.name)
+        highest = max((n for _, n in s.counts), default=0)
+        shares = {str(step): n / highest if highest else 0.0 for step, n in s.counts}
+        rows.append(SpreadRow(metric.title, s, bars(shares, 120.0), lengths[metric.name]))
+    return tuple(rows)
+
+
+def _provenance(run: RunView) -> tuple[tuple[str, str], ...]:
+    facts = [
+        ("Judge", run.lane.judge),
+        ("Contract", run.lane.contract),
+        ("Rubric", f"{run.rubric.name} {run.rubric.version}"),
+        ("Rubric hash (sha256)", run.lane.rubric),
+        ("Run begun", run.created),
+        ("aipsy-judge", run.version),
+        ("Settings", _pretty(run.settings)),
+    ]
+    common, varying = _provenance_of_verdicts(run.verdicts)
+    if common:
+        facts.append(("The same in every verdict", _pretty(common)))
+    if varying:
+        facts.append(("Differs between verdicts", _pretty(varying)))
+    return tuple(facts)
+
+
+def _provenance_of_verdicts(verdicts: Sequence[Verdict]) -> tuple[Mapping[str, object], Mapping[str, str]]:
+    """What every verdict's provenance agrees on, and for the rest how many different values there are."""
+    keys = sorted({k for v in verdicts for k in v.provenance})
+    found = {k: {_pretty(v.provenance.get(k)) for v in verdicts} for k in keys}
+    common = {k: verdicts[0].provenance.get(k) for k in keys if len(found[k]) == 1}
+    varying = {k: f"{len(found[k])} different values" for k in keys if len(found[k]) > 1}
+    return common, varying
+
+
+def _pretty(data: object) -> str:
+    plain = dict(data) if isinstance(data, Mapping) else data
+    return json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False, default=str)
