@@ -19,7 +19,8 @@ import llama_cpp
 import numpy as np
 
 from ..errors import BackendError, CapacityError, WeightsError
-from .llamacpp_library import cpu_expert_overrides, quiet_library, string_of
+from ..gguf_header import cell_bytes, check_adapter, check_model
+from .llamacpp_library import cpu_expert_overrides, quiet_library
 from .protocol import Feed, Logits, Work
 
 MAX_SEQUENCES = 256  # LLAMA_MAX_SEQ of llama.cpp
@@ -59,6 +60,7 @@ class LlamaCpp:
         self._batch: Any = None
         self._cells = 0
         self._work = Work()
+        self._header = check_model(path)
         quiet_library()
         self._model = _load_model(path, self._options)
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
@@ -80,30 +82,9 @@ class LlamaCpp:
     def work(self) -> Work:
         return self._work
 
-    @cached_property
+    @property
     def cell_bytes(self) -> int:
-        """Bytes of cache a cell takes: keys and values at 16 bits, over all layers. An upper bound: layers that
-        share keys and values are counted as if they had their own."""
-        layers = llama_cpp.llama_model_n_layer(self._model)
-        return int(sum(self._layer_width(i) for i in range(layers)) * 2)
-
-    def _layer_width(self, layer: int) -> int:
-        """Elements of K and V that one layer keeps for a token, from the file's metadata."""
-        arch = self.metadata("general.architecture") or ""
-        heads = _per_layer(self.metadata(f"{arch}.attention.head_count_kv"), layer)
-        if heads is None:  # an array in the file: the library gives only the model's largest
-            heads = llama_cpp.llama_model_n_head_kv(self._model)
-        embedding, all_heads = llama_cpp.llama_model_n_embd(self._model), llama_cpp.llama_model_n_head(self._model)
-        default = embedding // max(1, all_heads)
-        key = int(self.metadata(f"{arch}.attention.key_length") or default)
-        value = int(self.metadata(f"{arch}.attention.value_length") or default)
-        return int(heads) * (key + value)
-
-    def metadata(self, key: str) -> str | None:
-        """A value of the file's metadata as text; None where there is none (or it is an array)."""
-        return string_of(
-            lambda buffer, size: llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, size)
-        )
+        return cell_bytes(self._header)
 
     @property
     def chat_template(self) -> str | None:
@@ -265,10 +246,8 @@ class LlamaCpp:
         }
 
     def _load_adapter(self, path: Path) -> Any:
-        """The library takes a missing adapter file for "no adapter", so the file is looked at first."""
-        with path.open("rb") as file:
-            if file.read(4) != b"GGUF":
-                raise WeightsError("not a GGUF adapter", where=str(path))
+        """The library takes a missing or unfit adapter file for "no adapter", so the file is looked at first."""
+        check_adapter(path, self._header)
         adapter = llama_cpp.llama_adapter_lora_init(self._model, str(path).encode())
         if not adapter:
             raise WeightsError(
@@ -316,16 +295,6 @@ def _load_model(path: Path, options: LlamaCppOptions) -> Any:
             hint="The file may be damaged, or its architecture newer than the installed llama-cpp-python.",
         )
     return model
-
-
-def _per_layer(value: str | None, layer: int) -> int | None:
-    """The library writes an array of numbers as "[8, 8, 2]"; a plain number holds for all layers."""
-    if value is None:
-        return None
-    numbers = [int(x) for x in value.strip("[] ").split(",") if x.strip().isdigit()]
-    if not numbers:
-        return None
-    return numbers[layer] if len(numbers) > layer else numbers[-1]
 
 
 def _rows(feeds: Sequence[Feed]) -> tuple[Any, Any, Any, Any]:

@@ -1,9 +1,8 @@
-"""What concerns the llama.cpp library as a whole: its log, its strings, and one buffer type it does not name."""
+"""What concerns the llama.cpp library as a whole: its log, and one buffer type it does not name."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +30,6 @@ def quiet_library() -> None:
 def last_errors() -> list[str]:
     """What the library complained of last."""
     return list(_kept_log)
-
-
-def string_of(call: Callable[[Any, int], int]) -> str | None:
-    """The text that `call(buffer, size)` writes; None where it reports none (a negative length)."""
-    size = 4096
-    buffer = ctypes.create_string_buffer(size)
-    length = call(buffer, size)
-    if length < 0:
-        return None
-    if length >= size:
-        buffer = ctypes.create_string_buffer(length + 1)
-        call(buffer, length + 1)
-    return buffer.value.decode("utf-8", "replace")
 
 
 class _Override(ctypes.Structure):

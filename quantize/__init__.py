@@ -1,0 +1,1 @@
+"""Merging, converting and proving weights: run from a clone, `python -m quantize.NAME`."""

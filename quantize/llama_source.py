@@ -1,0 +1,57 @@
+"""The pinned source distribution of llama-cpp-python: llama.cpp's converters and vocabulary files.
+
+Fetched once with pip, checked by sha256, unpacked into `.cache/` of the clone. `python -m quantize.llama_source`
+prints where vendor/llama.cpp lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+VERSION = "0.3.36"
+SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
+CACHE = Path(__file__).resolve().parent.parent / ".cache"
+# What is taken out: converters with their own library, templates and vocabularies. Not the C++ sources.
+_WANTED = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion/", "gguf-py/", "models/", "requirements/")
+
+
+def llama_cpp_source() -> Path:
+    """The folder vendor/llama.cpp, fetched if it is not there. RuntimeError if it cannot be had or is another."""
+    target = CACHE / f"llama.cpp-{VERSION}"
+    if target.is_dir():
+        return target
+    with tempfile.TemporaryDirectory() as folder:
+        archive = _download(Path(folder))
+        part = target.with_suffix(".part")
+        prefix = f"llama_cpp_python-{VERSION}/vendor/llama.cpp/"
+        with tarfile.open(archive) as tar:
+            members = [m for m in tar if m.name.startswith(tuple(prefix + w for w in _WANTED))]
+            for member in members:
+                member.name = member.name.removeprefix(prefix)
+            tar.extractall(part, members=members, filter="data")
+        part.rename(target)
+    return target
+
+
+def _download(folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    done = subprocess.run(
+        [*command, "--dest", str(folder), f"llama-cpp-python=={VERSION}"], capture_output=True, text=True, check=False
+    )
+    archives = list(folder.glob("*.tar.gz"))
+    if done.returncode != 0 or len(archives) != 1:
+        raise RuntimeError(f"pip could not fetch the source of llama-cpp-python {VERSION}:\n{done.stderr}")
+    with archives[0].open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != SHA256:
+        raise RuntimeError(f"the source of llama-cpp-python {VERSION} has sha256 {found}, wanted {SHA256}")
+    return archives[0]
+
+
+if __name__ == "__main__":
+    print(llama_cpp_source())
