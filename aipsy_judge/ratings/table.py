@@ -188,6 +188,10 @@ class Ratings:
             run=Labels(self.run.names, self.run.codes[keep]),
         )
 
+    def with_warnings(self, warnings: Iterable[str]) -> Ratings:
+        """The same table with these warnings before its own."""
+        return replace(self, warnings=(*warnings, *self.warnings))
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every rating as a row of plain values, None where a cell is empty; `ratings_from_rows` reads it back."""
         for n in range(len(self)):
