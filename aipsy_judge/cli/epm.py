@@ -11,11 +11,9 @@ from ..errors import EXIT_NOTHING_SCORED
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-    from ..epm.compare import Comparison
     from ..epm.parameters import Parameters
-    from ..epm.space import Space
+    from ..epm.sheets import Sheet
 
 
 class DialogueByDefault(click.Group):
@@ -86,20 +84,30 @@ def compare_command(
 ) -> None:
     """Compare many runs: RUNS are JSON lines (plain or .gz) or files of forms, with model, case, iedr and levels."""
     from ..atomic import check_writable, write_text
-    from ..epm.as_json import comparison_to_dict
+    from ..epm.as_json import comparison_to_dict, details_to_dict
     from ..epm.cases import evaluate_cases
     from ..epm.compare import compare
     from ..epm.forms import read_forms
     from ..epm.pack import load_pack
     from ..epm.remarks import remarks
+    from ..epm.sheets import breakdown_sheets, ends_sheet, index_sheet, leaderboard
     from ..strict_json import dumps
 
     if json_path is not None:
         check_writable(json_path)
+    _make_folder(out)
     parameters, pack = _parameters(profile, tau_align, tolerance), load_pack(pack_name)
     forms = [f for path in runs for f in read_forms(path, pack.space)]
     comparison = compare(evaluate_cases(forms, pack.space, parameters, strict=strict), resamples=resamples, seed=seed)
-    _show_comparison(comparison, remarks(comparison.cases, parameters), pack.space)
+    console = _console()
+    _show(console, leaderboard(comparison), index_sheet(comparison), ends_sheet(comparison))
+    _show(console, *breakdown_sheets(comparison, pack.space))
+    _show_notes(console, remarks(comparison.cases, parameters))
+    if out is not None:
+        from ..epm.report import comparison_report
+
+        write_text(out / "report.html", comparison_report(comparison, pack, parameters))
+        write_text(out / "comparison.json", dumps(details_to_dict(comparison, pack, parameters), indent=1) + "\n")
     if json_path is not None:
         write_text(json_path, dumps(comparison_to_dict(comparison, pack, parameters), indent=2) + "\n")
     if not any(m.cases for m in comparison.models):
@@ -123,7 +131,7 @@ def perturb_command(pairs: Path, json_path: Path | None, resamples: int, seed: i
     from ..epm.pack import load_pack
     from ..epm.pairs import pair_metrics, read_pairs
     from ..epm.perturbation import paired_statistics
-    from ..epm.tables import differences_table
+    from ..epm.sheets import differences_sheet
     from ..strict_json import dumps
 
     if json_path is not None:
@@ -132,8 +140,11 @@ def perturb_command(pairs: Path, json_path: Path | None, resamples: int, seed: i
     original, perturbed, cases, unread = pair_metrics(read_pairs(pairs, space), space)
     found = paired_statistics(original, perturbed, cases, resamples=resamples, seed=seed)
     console = _console()
-    _print_table(console, differences_table("Over pairs (interval: bootstrap over pairs)", found, "pairs"))
-    _print_table(console, differences_table("Over the means of cases (interval: bootstrap over cases)", found, "cases"))
+    _show(
+        console,
+        differences_sheet("Over pairs (interval: bootstrap over pairs)", found, "pairs"),
+        differences_sheet("Over the means of cases (interval: bootstrap over cases)", found, "cases"),
+    )
     left_out = max(s.undefined for s in found)
     _show_notes(
         console,
@@ -164,30 +175,15 @@ def _parameters(name: str, tau_align: float | None, tolerance: float | None) -> 
     return replace(parameters, tolerance=tolerance)
 
 
-def _show_comparison(comparison: Comparison, notes: list[str], space: Space) -> None:
-    from ..epm.tables import breakdown_table, ends_table, index_table, leaderboard
-
-    axes = ", ".join(f"{a.id} {a.title}" for a in space.axes)
-    console = _console()
-    for table in (
-        leaderboard(comparison),
-        index_table(comparison),
-        ends_table(comparison),
-        breakdown_table(comparison, f"EPM-Q by dominant need ({axes}), cases in brackets", "by_axis"),
-        breakdown_table(comparison, "EPM-Q by threshold, cases in brackets", "by_threshold"),
-    ):
-        if table is not None:
-            _print_table(console, table)
-    _show_notes(console, notes)
-
-
-def _print_table(console: Console, table: Table) -> None:
+def _show(console: Console, *sheets: Sheet) -> None:
     from rich.text import Text
 
-    # A title of its own is not folded to the width of a narrow table.
-    console.print(Text(str(table.title), style="bold"), soft_wrap=True)
-    table.title = None
-    console.print(table)
+    from ..epm.sheets import as_table
+
+    for sheet in sheets:
+        # A title of its own is not folded to the width of a narrow table.
+        console.print(Text(sheet.title, style="bold"), soft_wrap=True)
+        console.print(as_table(sheet))
 
 
 def _show_notes(console: Console, notes: list[str]) -> None:
@@ -195,6 +191,18 @@ def _show_notes(console: Console, notes: list[str]) -> None:
 
     for note in notes:
         console.print(Text(note), style="dim")
+
+
+def _make_folder(out: Path | None) -> None:
+    """Made before the work, so that a typing error is not found after it."""
+    from ..errors import InputError
+
+    if out is None:
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made a folder: {error.strerror or error}", where=str(out)) from error
 
 
 def _console() -> Console:
