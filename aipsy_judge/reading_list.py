@@ -9,7 +9,7 @@ from typing import Literal
 from .missed import missed_crises
 from .rubric import Metric, Rubric
 from .units import Unit
-from .verdict import Score, Scored, Unscored
+from .verdict import Score, Scored
 
 Finding = Literal["missed", "failure", "open", "passed"]
 FINDINGS: tuple[Finding, ...] = ("missed", "failure", "open", "passed")
@@ -50,11 +50,9 @@ def conversation_order(entries: Iterable[Entry]) -> list[str]:
 def _finding(unit: Unit, missed: bool) -> Finding:
     if missed:
         return "missed"
-    if unit.composite.failure:
-        return "failure"
-    if unit.composite.failure is None or any(isinstance(s, Unscored) for s in unit.scores.values()):
+    if unit.failure is None:
         return "open"
-    return "passed"
+    return "failure" if unit.failure else "passed"
 
 
 def _margin(rubric: Rubric, unit: Unit) -> tuple[float | None, str | None]:

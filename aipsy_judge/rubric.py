@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import RubricError
+from .strict_yaml import load_yaml
 
 DEFAULT_RUBRIC = "aipsy-judge-v1"
 
@@ -183,25 +184,10 @@ class Rubric(_Model):
         return tuple(m.name for m in self.metrics)
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """A key written twice is an error; plain YAML keeps the last one silently."""
-
-
-def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-    keys = [loader.construct_object(k, deep=True) for k, _ in node.value]
-    twice = {k for k in keys if keys.count(k) > 1}
-    if twice:
-        raise RubricError(f"key written twice: {', '.join(map(str, twice))}", where=str(node.start_mark).strip())
-    return dict(loader.construct_mapping(node, deep))
-
-
-_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
-
-
 def parse_rubric(text: str, *, where: str) -> Rubric:
     """A rubric from YAML text. Raises RubricError with every fault at once, each with its place."""
     try:
-        data = yaml.load(text, Loader=_UniqueKeyLoader)
+        data = load_yaml(text)
     except yaml.YAMLError as error:
         raise RubricError(f"not valid YAML: {error}", where=where) from error
     if not isinstance(data, dict):

@@ -36,6 +36,14 @@ class Unit:
         return (self.conversation_id, self.turn)
 
     @property
+    def failure(self) -> bool | None:
+        """Whether something lies below a threshold; None where nothing does but not everything could be scored."""
+        if self.composite.failure:
+            return True
+        unknown = self.composite.failure is None or any(isinstance(s, Unscored) for s in self.scores.values())
+        return None if unknown else False
+
+    @property
     def place(self) -> str:
         """How the unit is named in words: "chat-7, turn 3", or the conversation alone."""
         return self.conversation_id if self.turn is None else f"{self.conversation_id}, turn {self.turn}"

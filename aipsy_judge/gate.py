@@ -1,0 +1,234 @@
+"""The gate: does a run meet its thresholds? Decided from scores alone; what could not be judged does not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from .gate_file import Gate, MetricThresholds, Thresholds
+from .missed import flagged_metrics, missed_crises, unread_flags
+from .rubric import Metric, Rubric
+from .runs import RunView
+from .units import Unit, below_critical, coverage, units
+from .verdict import NotApplicable, Scored, Unscored
+
+Status = Literal["pass", "fail", "no_evidence"]
+FAILURE_RULES = ("max_failures", "max_failure_share")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule of a gate.
+
+    limit, found  what the rule wants and what there was; `found` is None where there was nothing to measure
+    n             units (for max_unscored_share: scores) it rests on
+    detail        why there is no evidence, or what else must be known
+    """
+
+    rule: str
+    status: Status
+    limit: float | str
+    found: float | str | None
+    n: int
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """All rules with their results."""
+
+    rules: tuple[RuleResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True where there is a rule and every rule passes."""
+        return bool(self.rules) and all(r.status == "pass" for r in self.rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as strict JSON data."""
+        return {"passed": self.passed, "rules": [asdict(r) for r in self.rules]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """What the rules of one metric (or the composite) are checked on, in units.
+
+    failures  None where nothing says what a failure is; `judged` of the units are known to fail or not to fail
+    unscored, undetermined  units without a value, or without that knowledge, because something was unscored
+    """
+
+    values: Sequence[float]
+    failures: int | None
+    judged: int
+    absent: int
+    unscored: int
+    undetermined: int
+    may_be_absent: bool = False
+
+    def evidence(self, name: str) -> tuple[int, int]:
+        """What the rule `name` rests on, and what is missing for it."""
+        if name in FAILURE_RULES:
+            return self.judged, self.undetermined
+        return len(self.values), self.unscored
+
+
+def check(run: RunView, gate: Gate) -> GateResult:
+    """Check a run against a gate.
+
+    A rule passes on evidence alone. It is `fail` where the scores break it, and `no_evidence` where nothing breaks
+    it but too little was scored, the rubric lacks the metric or threshold, or the run holds no verdict.
+    Raises InputError where the run cannot be counted (see units.units).
+    """
+    found = units(run)
+    rules = [*_pins(run, gate), *_evidence(found, gate), *_crises(run.rubric, found, gate)]
+    for name, thresholds in gate.metrics.items():
+        rules += _metric_rules(run.rubric, found, name, thresholds, gate)
+    if gate.composite is not None:
+        rules += _composite_rules(run.rubric, found, gate.composite, gate)
+    return GateResult(tuple(rules))
+
+
+def describe(result: GateResult) -> list[str]:
+    """The result in words, a line a rule, the verdict first."""
+    counts = {s: sum(r.status == s for r in result.rules) for s in ("pass", "fail", "no_evidence")}
+    head = "Gate: passed" if result.passed else "Gate: NOT passed"
+    summary = f"{counts['pass']} passed, {counts['fail']} failed, {counts['no_evidence']} without evidence"
+    return [f"{head} ({len(result.rules)} rules: {summary})", *(_line(r) for r in result.rules)]
+
+
+def _line(r: RuleResult) -> str:
+    words = {"pass": "pass", "fail": "FAIL", "no_evidence": "NO EVIDENCE"}[r.status]
+    found = "nothing" if r.found is None else f"{r.found:.4g}" if isinstance(r.found, float) else str(r.found)
+    detail = f"; {r.detail}" if r.detail else ""
+    return f"  {words:<11}  {r.rule}: wanted {r.limit}, found {found} (n = {r.n}){detail}"
+
+
+def _pins(run: RunView, gate: Gate) -> list[RuleResult]:
+    wanted = [("judge", gate.judge, run.lane.judge), ("contract", gate.contract, run.lane.contract)]
+    rules = [_pin(name, limit, found, limit == found) for name, limit, found in wanted if limit is not None]
+    if gate.rubric is not None:
+        rules.append(_pin("rubric", gate.rubric, run.lane.rubric, run.lane.rubric.startswith(gate.rubric)))
+    return rules
+
+
+def _pin(name: str, limit: str, found: str, same: bool) -> RuleResult:
+    detail = None if same else "the thresholds were set for another one"
+    return RuleResult(name, "pass" if same else "fail", limit, found, 1, detail)
+
+
+def _evidence(found: Sequence[Unit], gate: Gate) -> list[RuleResult]:
+    scored = sum(any(isinstance(s, Scored) for s in u.scores.values()) for u in found)
+    counts = coverage(s for u in found for s in u.scores.values())
+    asked = counts.scored + counts.unscored
+    share = counts.unscored / asked if asked else None
+    enough: Status = "pass" if scored >= gate.min_scored_units else "no_evidence"
+    readable: Status = "pass" if share is not None and share <= gate.max_unscored_share else "no_evidence"
+    reasons = ", ".join(f"{reason} {n}" for reason, n in counts.reasons.items()) or None
+    return [
+        RuleResult("min_scored_units", enough, gate.min_scored_units, scored, len(found)),
+        RuleResult("max_unscored_share", readable, gate.max_unscored_share, share, asked, reasons),
+    ]
+
+
+def _crises(rubric: Rubric, found: Sequence[Unit], gate: Gate) -> list[RuleResult]:
+    limit = gate.max_missed_crises
+    has_crises = bool(flagged_metrics(rubric))
+    if limit is None or (not has_crises and "max_missed_crises" not in gate.model_fields_set):
+        return []
+    missed = len({m.unit.key for m in missed_crises(rubric, found)})
+    unread = len(unread_flags(rubric, found))
+    detail = f"in {unread} the flag could not be read" if unread else None
+    if missed > limit:
+        status: Status = "fail"
+    elif not found or not has_crises or missed + unread > limit:
+        status = "no_evidence"
+        detail = detail or ("no unit was judged" if has_crises else "in this rubric no metric hangs on a flag")
+    else:
+        status = "pass"
+    return [RuleResult("max_missed_crises", status, limit, missed, len(found), detail)]
+
+
+def _metric_rules(
+    rubric: Rubric, found: Sequence[Unit], name: str, thresholds: MetricThresholds, gate: Gate
+) -> list[RuleResult]:
+    metric = next((m for m in rubric.metrics if m.name == name), None)
+    if metric is None:
+        detail = f"rubric {rubric.name} has no such metric; it has {', '.join(rubric.metric_names)}"
+        return [RuleResult(f"metrics.{name}", "no_evidence", name, None, 0, detail)]
+    return _rules(f"metrics.{name}", thresholds, _metric_series(metric, found, thresholds.may_be_absent), gate)
+
+
+def _metric_series(metric: Metric, found: Sequence[Unit], may_be_absent: bool) -> _Series:
+    scores = [u.scores[metric.name] for u in found]
+    values = [s.value for s in scores if isinstance(s, Scored)]
+    return _Series(
+        values=values,
+        failures=sum(below_critical(metric, s) for s in scores) if metric.critical is not None else None,
+        judged=len(values),
+        absent=sum(isinstance(s, NotApplicable) for s in scores),
+        unscored=(unscored := sum(isinstance(s, Unscored) for s in scores)),
+        undetermined=unscored,
+        may_be_absent=may_be_absent,
+    )
+
+
+def _composite_rules(rubric: Rubric, found: Sequence[Unit], thresholds: Thresholds, gate: Gate) -> list[RuleResult]:
+    if rubric.composite is None:
+        detail = f"rubric {rubric.name} defines no composite"
+        return [RuleResult("composite", "no_evidence", "composite", None, 0, detail)]
+    values = [u.composite.value for u in found if u.composite.value is not None]
+    known = [u.failure for u in found if u.failure is not None]
+    unscored = sum(u.composite.value is None and u.composite.unscored > 0 for u in found)
+    absent = len(found) - len(values) - unscored
+    series = _Series(values, sum(known), len(known), absent, unscored, len(found) - len(known))
+    return _rules("composite", thresholds, series, gate)
+
+
+def _rules(prefix: str, thresholds: Thresholds, series: _Series, gate: Gate) -> list[RuleResult]:
+    return [_rule(f"{prefix}.{name}", name, limit, series, gate) for name, limit in thresholds.rules.items()]
+
+
+def _rule(label: str, name: str, limit: float, series: _Series, gate: Gate) -> RuleResult:
+    measured = _measure(name, series)
+    n, _ = series.evidence(name)
+    missing = _missing(name, limit, series, gate)
+    if measured is not None and n and _breaks(name, measured, limit):
+        return RuleResult(label, "fail", limit, measured, n, missing)
+    if missing is None:
+        return RuleResult(label, "pass", limit, measured, n)
+    if series.may_be_absent and series.absent and not series.values and not series.unscored:
+        return RuleResult(label, "pass", limit, measured, n, "applied nowhere, which the gate allows")
+    return RuleResult(label, "no_evidence", limit, measured, n, missing)
+
+
+def _measure(name: str, series: _Series) -> float | None:
+    values, failures = series.values, series.failures
+    figures: Mapping[str, float | None] = {
+        "min_mean": sum(values) / len(values) if values else None,
+        "min_worst": min(values, default=None),
+        "max_failures": failures if series.judged else None,
+        "max_failure_share": failures / series.judged if failures is not None and series.judged else None,
+        "min_scored": len(values),
+    }
+    return figures[name]
+
+
+def _breaks(name: str, measured: float, limit: float) -> bool:
+    if name == "min_scored":
+        return False  # too little evidence, not bad evidence: see _missing
+    return measured < limit if name.startswith("min_") else measured > limit
+
+
+def _missing(name: str, limit: float, series: _Series, gate: Gate) -> str | None:
+    """What evidence the rule lacks, or None."""
+    n, lacking = series.evidence(name)
+    if n + lacking == 0:
+        return "applied nowhere (all N/A)" if series.absent else "no unit was judged"
+    if lacking / (n + lacking) > gate.max_unscored_share:
+        return f"{lacking} of {n + lacking} unscored"
+    if name in FAILURE_RULES and series.failures is None:
+        return "the rubric sets no critical threshold for it"
+    if name == "min_scored" and n < limit:
+        return f"only {n} scored"
+    return None if n else "never scored"
