@@ -15,6 +15,7 @@ from .composite import composite
 from .contracts import Contract, load_contract
 from .conversation import Conversation, Message, Turn
 from .engine.encode import answer_tokenizer, encode, marker_ids
+from .engine.plan import Plan
 from .engine.prose import Prose
 from .engine.run import Engine, Question
 from .engine.slots import AnswerReader, SlotReading
@@ -110,6 +111,15 @@ class LocalJudge:
         return encode(self._backend, messages)
 
     # -- scoring ----------------------------------------------------------------------------------------------
+
+    def forecast(self, conversation: Conversation) -> Plan | None:
+        """What judging it without rationale will take; None where nothing of it can be asked. Evaluates nothing.
+
+        Raises CapacityError where it does not fit the memory that was allowed.
+        """
+        asked, _ = self._prepare(conversation, 0)
+        questions = [Question(a.prompt, self._reader(form)) for a in asked for form in self._forms.values()]
+        return self._engine.plan(questions)[1] if questions else None
 
     def score(
         self,
