@@ -1,6 +1,7 @@
 """An OpenAI-compatible server: what is asked, what is done when it refuses, what is read from its answer."""
 
 import json
+import threading
 
 import pytest
 from loopback_server import completion, error, serving
@@ -9,6 +10,7 @@ from aipsy_judge.backends.protocol import Reply
 from aipsy_judge.backends.remote import OpenAIBackend, key_for
 from aipsy_judge.backends.server_name import parse_server_name
 from aipsy_judge.backends.trap import honours_schema
+from aipsy_judge.backends.wire import LOOPBACK_TIMEOUT_SECONDS
 from aipsy_judge.errors import AccessError, BackendError, CapacityError, InputError
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.schema import answer_schema, without_lengths
@@ -332,3 +334,13 @@ def test_reply_is_a_plain_reply():
         reply = ask(url, logprobs=False)
     assert isinstance(reply, Reply)
     assert reply.raw["model"] == "served"
+
+
+def test_the_time_allowed_can_be_set_and_is_long_for_a_judge_on_this_machine():
+    assert LOOPBACK_TIMEOUT_SECONDS >= 300  # a first call loads the model
+    over = threading.Event()
+    with serving(lambda body: lambda handler: over.wait(5)) as (_, url):
+        with pytest.raises(BackendError) as caught:
+            ask(url, timeout_seconds=0.1)
+        over.set()
+    assert caught.value.reason == "timeout"

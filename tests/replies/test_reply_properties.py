@@ -99,7 +99,7 @@ def test_no_beginning_of_an_answer_yields_a_number(seed, cut):
 
 def test_endless_blanks_and_long_replies_are_read_in_time():
     answer = json.dumps({**CALM, **SIX})
-    for text in ["```" + "\n" * 300_000, "{" + " " * 300_000, answer + " " * 300_000, '{"' + '\\"' * 200_000]:
+    for text in ["```" + "\n" * 50_000, "{" + " " * 50_000, answer + " " * 50_000, '{"' + '\\"' * 50_000]:
         check(read(text))
         check(read(text, "length"))
 

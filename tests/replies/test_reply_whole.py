@@ -29,10 +29,10 @@ def test_a_reply_without_a_verdict_is_unscored(text):
 
 
 @pytest.mark.parametrize("finish", ["length", "stop", None])
-@pytest.mark.parametrize("cut", range(1, len(json.dumps(bench())), 7))
-def test_a_truncated_reply_is_unscored_and_not_completed(finish, cut):
-    assert reasons(read(json.dumps(bench())[:cut], finish)) in {"truncated", "no_verdict"}
-    assert reasons(read(json.dumps(bench())[: max(cut, 2)], "length")) == "truncated"
+@pytest.mark.parametrize("layout", [flat, bench])
+def test_a_truncated_reply_is_unscored_and_not_completed(finish, layout):
+    whole = json.dumps(layout())
+    assert {reasons(read(whole[:cut], finish)) for cut in range(1, len(whole))} == {"truncated"}
 
 
 def test_a_reply_cut_inside_an_inner_object_is_truncated_not_read_from_within():
