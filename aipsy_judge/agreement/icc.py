@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from .estimate import Estimate, undefined
 from .library import confirmed, stats_library
 from .pair_statistic import Cells, PairStatistic
-from .pairs import Ints
+from .pairs import Ints, Pairs
 from .resample import Bootstrap, Floats, interval, replicates
 
 Form = Literal["A,1", "C,1", "A,k"]
@@ -50,7 +51,7 @@ def icc(
     group = np.arange(len(table)) if groups is None else np.asarray(groups)
     whole = ~np.isnan(table).any(axis=1)
     table, group, dropped = table[whole], np.unique(group[whole], return_inverse=True)[1], int((~whole).sum())
-    name, full = "icc", f"ICC({form})"
+    name, full = _name(form), f"ICC({form})"
     if table.shape[1] < 2:
         return undefined(name, full, "fewer than 2 raters", n=len(table), dropped=dropped)
     if (reason := _why_not(table)) is not None:
@@ -60,7 +61,7 @@ def icc(
     closed = float(_icc_of_sums(sums.sum(axis=0)[None], form)[0])
     if not np.isfinite(closed):
         return undefined(name, full, "the items do not differ", n=len(table), dropped=dropped, raters=table.shape[1])
-    value = confirmed(_pingouin(table, form), closed, "pingouin")
+    value = confirmed(_pingouin(table)[form], closed, "pingouin")
     spread = interval(replicates(sums, lambda s: _icc_of_sums(s, form), bootstrap), len(sums), bootstrap)
     return Estimate(name, full, value, len(table), None, dropped, spread, {"raters": table.shape[1]})
 
@@ -68,12 +69,16 @@ def icc(
 def pair_icc(form: Form) -> PairStatistic:
     """The same for two raters."""
     return PairStatistic(
-        "icc" if form == "A,1" else f"icc_{form.lower().replace(',', '')}",
+        _name(form),
         f"ICC({form})",
         lambda table, counts: _icc_of_cells(table, counts, form),
         lambda pairs: _why_not(np.stack([pairs.x, pairs.y], axis=1)),
-        ("pingouin", lambda pairs: _pingouin(np.stack([pairs.x, pairs.y], axis=1), form)),
+        ("pingouin", lambda pairs: _pingouin_of_pairs(pairs)[form]),
     )
+
+
+def _name(form: Form) -> str:
+    return "icc" if form == "A,1" else f"icc_{form.lower().replace(',', '')}"
 
 
 def _why_not(table: Floats) -> str | None:
@@ -121,7 +126,13 @@ def _icc_of_cells(table: Cells, counts: Floats, form: Form) -> Floats:
     return _icc_of_sums(counts @ _features(np.stack([table.x - start, table.y - start], axis=1)), form)
 
 
-def _pingouin(table: Floats, form: Form) -> float:
+@lru_cache(maxsize=1)
+def _pingouin_of_pairs(pairs: Pairs) -> dict[Form, float]:
+    """One call gives all forms; they are asked for one after another."""
+    return _pingouin(np.stack([pairs.x, pairs.y], axis=1))
+
+
+def _pingouin(table: Floats) -> dict[Form, float]:
     n, k = table.shape
     frame = stats_library("pandas").DataFrame(
         {"item": np.repeat(np.arange(n), k), "rater": np.tile(np.arange(k), n), "score": table.ravel()}
@@ -130,6 +141,6 @@ def _pingouin(table: Floats, form: Form) -> float:
         warnings.simplefilter("ignore")  # its F tests divide by a residual of 0, which are not used here
         found = stats_library("pingouin").intraclass_corr(frame, targets="item", raters="rater", ratings="score")
     rows = found.set_index("Type")["ICC"]
-    older = {"A,1": "ICC2", "C,1": "ICC3", "A,k": "ICC2k"}  # before pingouin 0.6
-    label = f"ICC({form})" if f"ICC({form})" in rows.index else older[form]
-    return float(rows[label])
+    older: dict[Form, str] = {"A,1": "ICC2", "C,1": "ICC3", "A,k": "ICC2k"}  # before pingouin 0.6
+    newer = f"ICC({FORMS[0]})" in rows.index
+    return {form: float(rows[f"ICC({form})" if newer else older[form]]) for form in FORMS}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .estimate import Beside
 from .resample import Floats
 
-Ints = NDArray[np.intp]
+Ints = NDArray[np.integer]
 Marks = Callable[[Floats], NDArray[np.bool_]]
 
 

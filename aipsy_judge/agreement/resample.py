@@ -58,8 +58,15 @@ def resampled_sums(sums: Floats, bootstrap: Bootstrap) -> Iterator[Floats]:
     """The sums (G, P) of each resample, in chunks (b, P)."""
     counts = draws(len(sums), bootstrap.resamples, bootstrap.seed)
     step = max(1, CELLS_AT_ONCE // max(1, *sums.shape))
+    # Whole numbers whose sums stay below 2^24 are exact in 32 bits, and twice as fast.
+    exact = bool((sums == np.rint(sums)).all()) and float(np.abs(sums).sum(axis=0).max(initial=0)) < 2**21
+    single = sums.astype(np.float32) if exact else None
     for start in range(0, len(counts), step):
-        yield counts[start : start + step].astype(np.float64) @ sums
+        chunk = counts[start : start + step]
+        if single is not None:
+            yield (chunk.astype(np.float32) @ single).astype(np.float64)
+        else:
+            yield chunk.astype(np.float64) @ sums
 
 
 def replicates(sums: Floats, kernel: Kernel, bootstrap: Bootstrap) -> Floats:

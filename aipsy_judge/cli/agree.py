@@ -1,0 +1,119 @@
+"""`aipsy-judge agree`: agreement statistics between raters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .figure_table import print_figures
+from .ratings_options import TableOptions, ratings_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..agreement import Estimate
+    from ..agreement.figures import PairFigures
+    from ..agreement.report import AgreementReport
+
+PAIR_COLUMNS = ("icc", "icc_c1", "kappa_quadratic", "spearman", "bias", "mae", "rmse")
+FAILURE_COLUMNS = ("failure_recall", "failure_precision", "failure_auc")
+FLAG_COLUMNS = ("kappa", "flag_recall", "flag_precision")
+PANEL_COLUMNS = ("alpha", "alpha_nominal", "alpha_interval", "icc", "icc_ak")
+
+
+@click.command()
+@ratings_options
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every figure here.")
+def command(table: TableOptions, json_path: Path | None) -> None:
+    """Agreement of raters with the experts and with each other.
+
+    PATHS: ratings tables (CSV, JSONL, Parquet), run folders of `score --out`, aipsy-bench .eval logs; mixed as you
+    like. Every figure states its form, n and interval; one that is undefined says why. All are in --json; the
+    tables show the usual ones.
+    """
+    from ..agreement.report import agreement_report
+    from ..atomic import check_writable, write_text
+    from ..strict_json import dumps
+
+    if json_path is not None:
+        check_writable(json_path)
+    ratings = table.ratings()
+    report = agreement_report(
+        ratings,
+        table.yardstick(ratings),
+        raters=table.raters,
+        held_right=table.held_right,
+        by=table.by,
+        bootstrap=table.bootstrap(),
+    )
+    if json_path is not None:
+        write_text(json_path, dumps(report.to_dict(), indent=2) + "\n")
+    show(report)
+
+
+def show(report: AgreementReport) -> None:
+    """Print the tables."""
+    from rich.console import Console
+
+    console = Console()
+    counts = ", ".join(f"{n:,} {status}" for status, n in report.counts.items())
+    console.print(f"{counts} ratings; reference: {report.reference or 'nobody'}", markup=False, highlight=False)
+    for note in report.notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
+    for metric in dict.fromkeys(p.metric for p in report.against):
+        _pairs(console, f"{metric}, against {report.reference}", [p for p in report.against if p.metric == metric])
+    _together(console, report)
+    if not report.against:
+        for metric in dict.fromkeys(p.metric for p in report.between):
+            _pairs(console, f"{metric}, rater against rater", [p for p in report.between if p.metric == metric])
+    _farthest(console, report)
+
+
+def _pairs(console: Console, title: str, pairs: Sequence[PairFigures]) -> None:
+    from ..agreement.wording import NAMES
+
+    columns = FLAG_COLUMNS if pairs[0].has("flag_recall") else PAIR_COLUMNS
+    names = [n for n in (*columns, *FAILURE_COLUMNS) if pairs[0].has(n)]
+    alike = len({p.reference for p in pairs}) == 1
+    cells: dict[str, list[Estimate | str]] = {
+        p.rater if alike else f"{p.rater} / {p.reference}": [str(p.estimates[0].n), _cases(p), *(p[n] for n in names)]
+        for p in pairs
+    }
+    print_figures(console, title, ["n", "cases", *(NAMES[n] for n in names)], cells)
+
+
+def _cases(pair: PairFigures) -> str:
+    """Prevalence: how many failures or set flags there are by the reference."""
+    name = next((n for n in ("flag_recall", "failure_recall") if pair.has(n)), None)
+    beside = pair[name].beside if name is not None else {}
+    return f"{beside['positive']} ({beside['prevalence']:.0%})" if beside else "–"
+
+
+def _together(console: Console, report: AgreementReport) -> None:
+    from ..agreement.wording import NAMES
+
+    heads = ["n", "raters", *(NAMES[n] for n in PANEL_COLUMNS), "alpha, N/A or not"]
+    cells: dict[str, list[Estimate | str]] = {
+        p.metric: [str(p["alpha"].n), str(len(p.raters)), *(p[n] for n in PANEL_COLUMNS), p.applicability]
+        for p in report.panels
+    }
+    if cells:
+        print_figures(console, "All raters together", heads, cells)
+
+
+def _farthest(console: Console, report: AgreementReport) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    if not report.farthest:
+        return
+    table = Table(title=Text("Farthest apart"), title_justify="left", box=box.SIMPLE_HEAD)
+    for head in ("item", "metric", "rater", "score", "reference"):
+        table.add_column(head, justify="right" if head in ("score", "reference") else "left", overflow="fold")
+    for d in report.farthest[:10]:
+        table.add_row(Text(d.item), Text(d.metric), Text(d.rater), f"{d.score:g}", f"{d.reference:g}")
+    console.print(table)
