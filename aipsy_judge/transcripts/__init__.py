@@ -32,10 +32,10 @@ from __future__ import annotations
 
 from ..conversation import Conversation
 from .own import to_dict
-from .reading import Paths, Survey, iter_conversations, survey
+from .reading import Paths, iter_conversations
 from .skipping import Skip, ignore
 
-__all__ = ["FORMATS", "Survey", "iter_conversations", "read", "survey", "to_dict"]
+__all__ = ["FORMATS", "iter_conversations", "read", "to_dict"]
 
 FORMATS: tuple[tuple[str, str], ...] = (
     ("own JSON, JSONL", '{"id", "messages": [{"role", "content"}], "metadata"}; a list of them, or one a line'),

@@ -43,7 +43,8 @@ class Archive:
         with _explained(name):
             self._zip = zipfile.ZipFile(file)
         # The last of several entries of one name is the one that holds.
-        self._entries = {info.filename: info for info in self._zip.infolist() if not info.is_dir()}
+        files = (info for info in self._zip.infolist() if info.filename and not info.filename.endswith("/"))
+        self._entries = {info.filename: info for info in files}
         if sum(info.file_size for info in self._entries.values()) > MAX_ARCHIVE_BYTES:
             raise TranscriptError(f"it declares more than {MAX_ARCHIVE_BYTES >> 30} GiB of content", where=name)
 

@@ -3,8 +3,9 @@
 A node is `{"parent", "children", "message": {"author": {"role"}, "content": {"content_type", "parts"}, ...}}`: a tree,
 for edited prompts and repeated replies are kept. The thread that ends in `current_node` is read, the other branches are
 not. Where `current_node` is missing (old exports), it is the newest leaf, or the deepest where no times are given, with
-a warning if there are several. Left out: nodes that the app hid (weight 0, hidden, system prompts, custom instructions), and thoughts.
-Tool calls and results are kept unspoken. An assistant's empty node is a reply only if it is the only one.
+a warning if there are several. Left out: nodes that the app hid (weight 0, hidden, system prompts, custom
+instructions), and thoughts. Tool calls and results are kept unspoken. An assistant's empty node is a reply only where
+no reply with text stands before the next user message.
 """
 
 from __future__ import annotations

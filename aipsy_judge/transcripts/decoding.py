@@ -32,11 +32,11 @@ def text_blocks(source: ByteSource, file: str) -> Iterator[str]:
     Raises TranscriptError with the encoding that was expected and the offset (bytes, from 0) of the first byte that
     does not fit it, or of the first NUL, which no transcript holds.
     """
-    head = _fill(source)
+    head = filled(source, BLOCK_BYTES)
     mark, name, decode = _encoding(head, file)
     start, pending = len(mark), head[len(mark) :]
     while True:
-        block = _fill(source)
+        block = filled(source, BLOCK_BYTES)
         text, used = _decoded(pending, decode, name, file, start, final=not block)
         if text:
             yield text
@@ -45,9 +45,9 @@ def text_blocks(source: ByteSource, file: str) -> Iterator[str]:
         start, pending = start + used, pending[used:] + block
 
 
-def _fill(source: ByteSource) -> bytes:
-    """A full block, or less at the end only: pipes and zip entries hand out short reads."""
-    parts, missing = [], BLOCK_BYTES
+def filled(source: ByteSource, size: int) -> bytes:
+    """`size` bytes, or fewer at the end only: pipes and zip entries hand out short reads."""
+    parts, missing = [], size
     while missing > 0 and (part := source.read(missing)):
         parts.append(part)
         missing -= len(part)
@@ -64,6 +64,8 @@ def _encoding(head: bytes, file: str) -> tuple[bytes, str, _Decode]:
 
 
 def _decoded(data: bytes, decode: _Decode, name: str, file: str, start: int, *, final: bool) -> tuple[str, int]:
+    if name == "UTF-8" and b"\0" in data:
+        raise _nul(start + data.index(b"\0"), file)
     try:
         text, used = decode(data, "strict", final)
     except UnicodeDecodeError as fault:
@@ -72,9 +74,10 @@ def _decoded(data: bytes, decode: _Decode, name: str, file: str, start: int, *, 
             f"not {name} text: byte 0x{data[fault.start]:02x} at offset {offset}", where=file, hint=_HINT
         ) from None
     if "\0" in text:
-        before = text[: text.index("\0")]
-        offset = start + len(before.encode("utf-8" if name == "UTF-8" else "utf-16-le"))
-        raise TranscriptError(
-            f"a NUL at byte offset {offset}: not text, or UTF-16 without a byte-order mark", where=file, hint=_HINT
-        )
+        raise _nul(start + len(text[: text.index("\0")].encode("utf-16-le")), file)
     return text, used
+
+
+def _nul(offset: int, file: str) -> TranscriptError:
+    what = f"a NUL at byte offset {offset}: not text, or UTF-16 without a byte-order mark"
+    return TranscriptError(what, where=file, hint=_HINT)

@@ -9,12 +9,12 @@ from typing import Any
 from ..conversation import Conversation
 from . import chat, rows, sharegpt
 from .csv_table import is_table, read_table
+from .json_parser import Parser
 from .json_source import array_elements, is_json_lines, json_lines
 from .labelled_text import begins_with_speaker, read_labelled
 from .place import Place, UnknownShape
 from .shapes import read_value
 from .skipping import Skip
-from .strict_json import Parser
 from .text_source import Text
 
 _Values = Iterator[tuple[Any, Place]]

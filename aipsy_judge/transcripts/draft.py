@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from ..conversation import Conversation, Message, Role
+from ..strict_json import whole_characters
 from .place import Place
-
-# Half of an emoji's pair, written alone as an escape: no encoding can write it back.
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Draft:
@@ -31,7 +28,7 @@ class Draft:
 
     def clean(self, text: str) -> str:
         """`text` with lone surrogates replaced by U+FFFD. Nothing else is changed, bidi marks included."""
-        cleaned = _LONE_SURROGATE.sub("\ufffd", text)
+        cleaned = whole_characters(text)
         if cleaned != text:
             self.warn("half of a surrogate pair replaced by U+FFFD")
         return cleaned

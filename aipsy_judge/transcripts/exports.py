@@ -14,10 +14,10 @@ from .archive import Archive
 from .decoding import text_blocks
 from .documents import read_text
 from .inspect_log import header_metadata
+from .json_parser import Parser
 from .place import Place, UnknownShape
 from .skipping import Skip
 from .sources import SUFFIXES
-from .strict_json import Parser
 from .text_source import Text
 
 _SAMPLE = re.compile(r"samples/[^/]+\.json")

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .json_parser import Parser, explain
 from .place import Place
-from .strict_json import Parser, explain
 from .text_source import Text
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -86,7 +86,7 @@ class _Window:
             fault = None
             try:
                 value, end = self._parser.parse_at(self._buffer, self._at)
-                if _skip_blanks(self._buffer, end) < len(self._buffer) or not self._grow():
+                if self._is_whole(value, end) or not self._grow():
                     break
             except (ValueError, RecursionError) as error:
                 fault = error
@@ -97,6 +97,11 @@ class _Window:
         self._at = end
         self._parser.refuse_repeats(value, place)
         return value
+
+    def _is_whole(self, value: Any, end: int) -> bool:
+        after = self._buffer[_skip_blanks(self._buffer, end) :][:1]
+        # A number cut in its middle is a number too, and what follows it then is neither blank nor comma.
+        return after != "" and (not isinstance(value, int | float) or after in ",]")
 
     def _grow(self) -> bool:
         """Read as much again as waits unconsumed, so that a value of any length is parsed a few times at most.

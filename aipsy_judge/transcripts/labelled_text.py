@@ -44,7 +44,8 @@ class _Speaker:
 
 def begins_with_speaker(text: Text) -> bool:
     line = text.first_line()
-    return line is not None and _speaker(line) is not None
+    # A carriage return alone ends a line in very old files; `first_line` knows line feeds only.
+    return line is not None and _speaker(line.split("\r", 1)[0]) is not None
 
 
 def read_labelled(text: Text) -> Conversation:

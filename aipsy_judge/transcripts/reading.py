@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
 from typing import BinaryIO
@@ -14,7 +14,7 @@ from typing import BinaryIO
 from ..conversation import Conversation
 from ..errors import TranscriptError
 from .archive import MAX_ARCHIVE_BYTES
-from .decoding import ByteSource, text_blocks
+from .decoding import ByteSource, filled, text_blocks
 from .documents import read_text
 from .exports import read_zip
 from .place import Place, UnknownShape
@@ -47,8 +47,8 @@ def iter_conversations(paths: Paths, *, on_skip: Skip = ignore) -> Iterator[Conv
     `on_skip(place, reason)` hears of what is passed over: strays in folders, empty chats in exports.
 
     Raises TranscriptError, naming file and place, for what cannot be read, for an id that comes twice, and for a file
-    or folder without any conversation. It may come after conversations were given already: `survey` reads all of them
-    once before anything is done with one.
+    or folder without any conversation. It may come after conversations were given already: who wants to know before
+    anything is done with the first reads all of them once and keeps none.
     """
     given: list[PathLike] = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
@@ -68,25 +68,6 @@ def iter_conversations(paths: Paths, *, on_skip: Skip = ignore) -> Iterator[Conv
             yield named
     if not ids:
         raise _nothing(given, passed_over)
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What a set of inputs holds: how many conversations and turns, and what was passed over (place, reason)."""
-
-    conversations: int
-    turns: int
-    skipped: tuple[tuple[str, str], ...]
-
-
-def survey(paths: Paths) -> Survey:
-    """Read everything once and keep nothing but counts, so that a fault is met before the first turn is judged.
-
-    Standard input can be read only once: list its conversations instead. Raises what `iter_conversations` raises.
-    """
-    skipped: list[tuple[str, str]] = []
-    turns = [len(c.turns) for c in iter_conversations(paths, on_skip=lambda *what: skipped.append(what))]
-    return Survey(conversations=len(turns), turns=sum(turns), skipped=tuple(skipped))
 
 
 class _Ids:
@@ -144,7 +125,7 @@ def _read_source(source: Source, skip: Skip) -> Iterator[Conversation]:
 
 
 def _read_file(file: BinaryIO, name: str, skip: Skip) -> Iterator[Conversation]:
-    magic = file.read(_MAGIC_BYTES)
+    magic = filled(file, _MAGIC_BYTES)
     if magic.startswith(_ZIP):
         with _seekable(file, magic, name) as archive:
             yield from read_zip(archive, name, skip)
