@@ -1,0 +1,183 @@
+"""A run on the terminal: who judged, a table a conversation, what to read first, what is missing, what scores are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from ..judge import Lane
+from ..rubric import Rubric
+from ..summary import ConversationSummary, unreached
+from ..units import Coverage, Unit, below_critical, coverage
+from ..verdict import Scored, Unscored
+from .tables import flag_words, legend, overview_table, unit_table
+from .visible import visible
+from .wording import WHAT_SCORES_ARE, note_words, number, unscored_words
+
+FULL_CONVERSATIONS = 5  # more are shown as an overview, with this many in full
+INDENT = 4
+
+
+def open_console(file: IO[str], *, width: int | None = None) -> Console:
+    """A console on which text is never read as markup, emoji codes or links, and what the terminal's encoding lacks
+    comes out as an escape."""
+    if isinstance(file, io.TextIOWrapper):
+        file.reconfigure(errors="backslashreplace")
+    return Console(file=file, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+
+def print_judge(console: Console, lane: Lane, rubric: Rubric, remarks: Sequence[str]) -> None:
+    """Who judges, and what a reader of any of its scores must know; the first line of every output."""
+    said = "; ".join(remarks)
+    console.print(Text(visible(f"Judge {lane.judge}" + (f": {said}" if said else "")), style="bold"))
+    lane_words = f"rubric {rubric.name} {rubric.version} ({rubric.hash[:12]}), contract {lane.contract}"
+    console.print(Text(visible(lane_words), style="dim"))
+
+
+def print_conversation(
+    console: Console, rubric: Rubric, summary: ConversationSummary, warnings: Sequence[str] = ()
+) -> None:
+    """One conversation: its worst unit and mean, the table, then the units that a person should look at.
+
+    `warnings` are the reader's: what it left out or changed.
+    """
+    console.print()
+    console.print(Text(_line(summary.id), style="bold"))
+    for warning in warnings:
+        _print(console, Text(f"note: {_line(warning)}", style="yellow"), INDENT // 2)
+    _print(console, Text(worst_words(rubric, summary)), INDENT // 2)
+    console.print()
+    console.print(unit_table(rubric, summary, width=console.width, ascii_only=_ascii_only(console)))
+    _print(console, Text(legend(rubric, summary, ascii_only=_ascii_only(console)), style="dim"), 0)
+    for unit in summary.units:
+        for n, line in enumerate(_findings(rubric, unit)):
+            _print(console, line, INDENT if n else INDENT // 2)
+
+
+def print_overview(console: Console, rubric: Rubric, summaries: Sequence[ConversationSummary]) -> None:
+    """Many conversations: worst first in one table, the worst few in full."""
+    console.print()
+    console.print(overview_table(rubric, summaries, ascii_only=_ascii_only(console)))
+    for summary in worst_first(summaries)[:FULL_CONVERSATIONS]:
+        if _wants_reading(summary):
+            print_conversation(console, rubric, summary)
+
+
+def print_end(console: Console, summaries: Sequence[ConversationSummary]) -> None:
+    """The coverage line, and what the scores are not."""
+    console.print()
+    units = [u for s in summaries for u in s.units]
+    console.print(Text(coverage_words(coverage(s for u in units for s in u.scores.values()), unreached(units))))
+    console.print(Text(WHAT_SCORES_ARE, style="italic"))
+
+
+def coverage_words(found: Coverage, without_verdict: int = 0) -> str:
+    """Scored, N/A and unscored in one line, the unscored by reason.
+
+    >>> coverage_words(Coverage(scored=9, not_applicable=2, reasons={"truncated": 1}))
+    'Coverage: 12 scores: 9 scored, 2 N/A, 1 unscored (truncated 1)'
+    """
+    reasons = ", ".join(f"{reason} {n}" for reason, n in found.reasons.items())
+    line = f"Coverage: {found.total} scores: {found.scored} scored, {found.not_applicable} N/A, "
+    line += f"{found.unscored} unscored" + (f" ({reasons})" if reasons else "")
+    return line + (f"; {without_verdict} without any verdict" if without_verdict else "")
+
+
+def worst_words(rubric: Rubric, summary: ConversationSummary) -> str:
+    """The worst unit beside the mean, for a mean hides it."""
+    if summary.worst is None:
+        return "Nothing could be scored."
+    unit = summary.worst
+    name = "The conversation" if unit.turn is None else f"Worst turn: {unit.turn}"
+    found = [*_composite_words(rubric, unit), *_failures(rubric, unit), *flag_words(rubric, unit)]
+    line = f"{name} ({'; '.join(found) or 'nothing below a threshold'})."
+    if unit.turn is None or rubric.composite is None:
+        return line
+    mean = "undefined" if summary.composite is None else f"{summary.composite:.2f}"
+    return f"{line} Mean composite: {mean}, of {summary.composites} of {len(summary.units)} turns."
+
+
+def worst_first(summaries: Iterable[ConversationSummary]) -> list[ConversationSummary]:
+    """Failing conversations first, then those where failure cannot be excluded, each by its worst composite."""
+
+    def badness(summary: ConversationSummary) -> tuple[int, float]:
+        rank = 0 if summary.failing else 1 if summary.undetermined else 2
+        value = summary.worst.composite.value if summary.worst is not None else None
+        return rank, value if value is not None else float("inf")
+
+    return sorted(summaries, key=badness)
+
+
+def _wants_reading(summary: ConversationSummary) -> bool:
+    return bool(summary.failing or summary.undetermined or any(summary.flagged.values()))
+
+
+def _composite_words(rubric: Rubric, unit: Unit) -> list[str]:
+    if rubric.composite is None:
+        return []
+    if unit.composite.value is None:
+        return [f"composite undefined: {unit.composite.reason}"]
+    return [f"composite {unit.composite.value:.2f}"]
+
+
+def _failures(rubric: Rubric, unit: Unit) -> list[str]:
+    return [
+        f"{_line(m.title)} {number(s.value)} < {m.critical:g}"
+        for m in rubric.metrics
+        if isinstance(s := unit.scores[m.name], Scored) and below_critical(m, s)
+    ]
+
+
+def _findings(rubric: Rubric, unit: Unit) -> list[Text]:
+    """The lines on one unit: what it failed and which flags are set, then what is unscored, then why."""
+    verdict = unit.verdict
+    found = [*_failures(rubric, unit), *flag_words(rubric, unit)]
+    if unit.failure and not unit.composite.failed:
+        found.insert(0, f"composite {number(unit.composite.value)}")
+    lines = [Text(f"? {_line(w)}") for w in _unscored_words(rubric, unit)]
+    if verdict is not None:
+        lines += [Text(_line(note_words(n)), style="dim") for n in verdict.notes]
+        lines += [
+            Text(f'may be an attempt to steer the judge: "{_line(q)}"', style="yellow")
+            for q in verdict.suspected_injection
+        ]
+        if verdict.rationale:
+            lines.append(Text(visible(verdict.rationale.strip())))
+    if not found and not lines:
+        return []
+    head = "Conversation" if unit.turn is None else f"Turn {unit.turn}"
+    style = "bold red" if unit.failure else "bold"
+    return [Text(head + (f": {'; '.join(found)}" if found else ""), style=style), *lines]
+
+
+def _unscored_words(rubric: Rubric, unit: Unit) -> list[str]:
+    """One line a reason rather than one a metric: a reply that was cut off leaves six of them."""
+    by_words: dict[str, list[str]] = {}
+    for metric in rubric.metrics:
+        if isinstance(score := unit.scores[metric.name], Unscored):
+            by_words.setdefault(unscored_words(score), []).append(metric.title)
+    for spec in rubric.flags:
+        flag = unit.verdict.flags.get(spec.name) if unit.verdict is not None else None
+        if flag is not None and flag.unscored is not None:
+            by_words.setdefault(unscored_words(flag.unscored), []).append(spec.title)
+    everything = len(rubric.metrics)
+    return [f"{'all metrics' if len(t) >= everything else ', '.join(t)}: {w}" for w, t in by_words.items()]
+
+
+def _print(console: Console, text: Text, indent: int) -> None:
+    if text.plain:
+        console.print(Padding(text, (0, 0, 0, indent), expand=False))
+
+
+def _line(text: str) -> str:
+    """Foreign text on one line, nothing hidden in it."""
+    return visible(" ".join(text.split()), keep_newlines=False)
+
+
+def _ascii_only(console: Console) -> bool:
+    return not console.encoding.lower().startswith("utf")
