@@ -22,6 +22,7 @@ EXIT_GATE = 1
 EXIT_INPUT = 2
 EXIT_JUDGE = 3
 EXIT_NOTHING_SCORED = 4
+EXIT_INTERRUPTED = 130  # as a shell reports SIGINT
 
 
 class AipsyJudgeError(Exception):

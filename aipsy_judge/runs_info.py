@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -142,15 +142,14 @@ def write_info(folder: Path, info: RunInfo) -> None:
     write_text(folder / RUN, dumps(info_to_dict(info), indent=1) + "\n")
 
 
-def hash_file(path: Path, name: str | None = None) -> InputFile:
-    """sha256 and size of a file, read in blocks. Raises InputError."""
+def hash_stream(stream: BinaryIO, name: str) -> InputFile:
+    """sha256 and size of what a stream gives, read in blocks. Raises InputError."""
     digest = hashlib.sha256()
     size = 0
     try:
-        with path.open("rb") as file:
-            while block := file.read(BLOCK_BYTES):
-                digest.update(block)
-                size += len(block)
+        while block := stream.read(BLOCK_BYTES):
+            digest.update(block)
+            size += len(block)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
-    return InputFile(name or str(path), digest.hexdigest(), size)
+        raise InputError(f"cannot be read: {error.strerror or error}", where=name) from error
+    return InputFile(name, digest.hexdigest(), size)

@@ -126,9 +126,22 @@ def open_run(
     if folder is None:
         return Run(info)
     folder = Path(folder)
-    if _is_empty(folder):
+    known = check_folder(folder, resume=resume)
+    if known is None:
         _make(folder, info)
         return Run(info, folder)
+    check_alike(known, info, where=str(folder))
+    grown = known.with_inputs(info.inputs)
+    run = Run(grown, folder)
+    if grown != known:
+        write_info(folder, grown)
+    return run
+
+
+def check_folder(folder: Path, *, resume: bool) -> RunInfo | None:
+    """The run that a folder holds, None where it is empty or not there. InputError where it cannot take verdicts."""
+    if _is_empty(folder):
+        return None
     known = read_info(folder)
     if not resume:
         raise InputError(
@@ -136,12 +149,7 @@ def open_run(
             where=str(folder),
             hint="--resume goes on with it and judges only what is missing; or name another folder.",
         )
-    check_alike(known, info, where=str(folder))
-    grown = known.with_inputs(info.inputs)
-    run = Run(grown, folder)
-    if grown != known:
-        write_info(folder, grown)
-    return run
+    return known
 
 
 def check_alike(known: RunInfo, now: RunInfo, *, where: str) -> None:

@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from ..errors import AipsyJudgeError
+from ..errors import EXIT_INTERRUPTED, AipsyJudgeError
+from ..report.visible import visible
 
 # verb: (module, one line of help). The line stands here so that --help needs no import.
 VERBS: dict[str, tuple[str, str]] = {
@@ -41,6 +42,14 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Control-C ends any verb as a shell expects it: exit code 130 and no traceback."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\ninterrupted", err=True)
+            raise SystemExit(EXIT_INTERRUPTED) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
@@ -61,7 +70,8 @@ def main() -> None:
     try:
         cli(prog_name="aipsy-judge")
     except AipsyJudgeError as error:
-        click.echo(f"error: {error}", err=True)
+        # Ids and keys in a message come from files: none may steer the terminal.
+        click.echo(visible(f"error: {error}"), err=True)
         if error.hint:
-            click.echo(f"  next: {error.hint}", err=True)
+            click.echo(visible(f"  next: {error.hint}"), err=True)
         sys.exit(error.exit_code)
