@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,6 +96,10 @@ class Bar:
     chosen: bool = False
     show_label: bool = True
 
+    @property
+    def middle(self) -> float:
+        return round(self.x + self.width / 2, 1)
+
 
 def bars(heights: Mapping[str, float], width: float, *, chosen: str | None = None) -> tuple[Bar, ...]:
     """Bars side by side over `width` units, one a label; with many, only the first and last are labelled."""
@@ -108,6 +112,12 @@ def bars(heights: Mapping[str, float], width: float, *, chosen: str | None = Non
         Bar(round(i * step, 2), round(step * 0.78, 2), share, label, label == chosen, not crowded or i in (0, last))
         for i, (label, share) in enumerate(heights.items())
     )
+
+
+def outline(bars: Iterable[Bar], base: float) -> str:
+    """Bars standing on the line y = `base`, which is also the height of a full one, as one SVG path."""
+    tall = [(b.x, b.width, round(base * b.height, 1)) for b in bars]
+    return "".join(f"M{x:g} {base:g}v-{h:g}h{w:g}v{h:g}z" for x, w, h in tall if h > 0)
 
 
 @dataclass(frozen=True, slots=True)

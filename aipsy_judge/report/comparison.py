@@ -47,7 +47,7 @@ def _pairs_words(found: Comparison) -> str:
 
 
 def _difference_table(differences: Sequence[Difference]) -> Table:
-    table = _table("metric", "BASE", "NEW", "difference", "interval", "pairs (chats)")
+    table = _table("metric", "BASE", "NEW", "difference", "interval", "pairs\n(chats)")
     for d in differences:
         interval = "–" if d.low is None else f"{d.low:+.2f} to {d.high:+.2f}"
         gap = "–" if d.difference is None else f"{d.difference:+.2f}"

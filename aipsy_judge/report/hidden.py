@@ -44,6 +44,8 @@ def plain(text: str) -> str:
     >>> plain("a\u202eb")
     'a[U+202E]b'
     """
+    if text.isascii() and text.isprintable():  # nearly everything that a report says
+        return text
     return "".join(f"[{p.text}]" if p.hidden else p.text for p in pieces(text))
 
 

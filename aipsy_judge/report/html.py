@@ -9,6 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from ..runs import RunView
+from .chart import outline
 from .hidden import excerpt, on_one_line, pieces, plain
 from .page import page
 from .wording import FINDING_TITLES, WHAT_SCORES_ARE, mean, number, percent, plural
@@ -42,13 +43,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
+        outline=outline,
         pieces=pieces,
         line=on_one_line,
         excerpt=excerpt,
         number=number,
         mean=mean,
         percent=percent,
-        plural=lambda n, w: plural(n, w),
+        plural=plural,
+        count="{:,}".format,
     )
     environment.globals.update(finding_titles=FINDING_TITLES, what_scores_are=WHAT_SCORES_ARE)
     return environment

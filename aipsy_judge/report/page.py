@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..conversation import Conversation, Message
+from ..conversation import Conversation
 from ..length_bias import Correlation, length_correlations
 from ..missed import Missed, missed_crises, unread_flags
-from ..reading_list import Entry, Finding, conversation_order, reading_list
+from ..reading_list import Entry, Finding, reading_list
 from ..rubric import Rubric
 from ..runs import RunView
 from ..spread import Spread, spread
 from ..units import Coverage, Unit, by_conversation, coverage, units
-from ..verdict import NotApplicable, Scored, Unscored, Verdict
+from ..verdict import NotApplicable, Scored, Unscored
 from .chart import Bar, Slice, bars, stacked
-from .course import MetricCourse, courses
-from .panel import Panel, failed_words, open_words, panel, severity_words
+from .conversation_part import ConversationPart, conversation_parts
+from .course import Anchors
+from .panel import failed_words, open_words, severity_words
+from .provenance import provenance
 from .wording import REASONS, number, unscored_words
 
 MOST_PASSED = 10  # of the units in which nothing is below a threshold, the reading list shows the lowest
-
-Anchors = Mapping[tuple[str, int | None], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +50,11 @@ class ReadingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """The messages since the last judged turn, the judged one last, and the panel beside them."""
-
-    messages: tuple[Message, ...]
-    panel: Panel
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationPart:
-    """A conversation in the report. `trailing`: what was said after the last judged turn."""
-
-    anchor: str
-    id: str
-    source: str | None
-    warnings: tuple[str, ...]
-    has_text: bool
-    worst: Panel
-    counts: Mapping[Finding, int]
-    courses: tuple[MetricCourse, ...]
-    blocks: tuple[Block, ...]
-    trailing: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SpreadRow:
     title: str
     spread: Spread
     bars: tuple[Bar, ...]
+    counts: Mapping[str, int]
     length: Correlation
 
 
@@ -119,7 +95,7 @@ def page(run: RunView) -> Page:
         units=found,
         unit_word="turn" if run.rubric.unit == "turn" else "conversation",
         not_reached=sum(u.verdict is None for u in found),
-        counts=_counts(entries),
+        counts=Counter(e.finding for e in entries),
         coverage=total,
         coverage_bar=stacked({"scored": total.scored, "na": total.not_applicable, "unscored": total.unscored}),
         with_text=bool(run.conversations),
@@ -130,9 +106,9 @@ def page(run: RunView) -> Page:
         has_flags=any(m.flag for m in run.rubric.metrics),
         reading=rows,
         left_out=len(entries) - len(rows),
-        conversations=_conversations(run, entries, anchors, texts),
+        conversations=conversation_parts(run.rubric, entries, anchors, texts),
         spreads=_spreads(run, found),
-        provenance=_provenance(run),
+        provenance=provenance(run),
     )
 
 
@@ -140,10 +116,6 @@ def _anchors(found: Sequence[Unit]) -> Anchors:
     """Link targets by position: an id comes from the file and could be anything."""
     numbers = {cid: n for n, cid in enumerate(by_conversation(found), start=1)}
     return {u.key: f"c{numbers[u.conversation_id]}-{'all' if u.turn is None else f't{u.turn}'}" for u in found}
-
-
-def _counts(entries: Sequence[Entry]) -> Mapping[Finding, int]:
-    return Counter(e.finding for e in entries)
 
 
 def _missed_card(run: RunView, missed: Missed, anchors: Anchors, texts: Mapping[str, Conversation]) -> MissedCard:
@@ -206,89 +178,13 @@ def _closest(rubric: Rubric, entry: Entry) -> tuple[str, ...]:
     return (f"closest: {metric.title} {number(score.value)} (threshold {number(metric.critical)})",)
 
 
-def _conversations(
-    run: RunView, entries: Sequence[Entry], anchors: Anchors, texts: Mapping[str, Conversation]
-) -> tuple[ConversationPart, ...]:
-    by_key = {e.unit.key: e for e in entries}
-    groups = by_conversation(e.unit for e in sorted(entries, key=lambda e: e.unit.turn or 0))
-    return tuple(
-        _conversation(run, [by_key[u.key] for u in groups[cid]], anchors, texts.get(cid))
-        for cid in conversation_order(entries)
-    )
-
-
-def _conversation(
-    run: RunView, entries: Sequence[Entry], anchors: Anchors, text: Conversation | None
-) -> ConversationPart:
-    worst = reading_list(run.rubric, [e.unit for e in entries])[0]
-    panels = [panel(run.rubric, e, anchors[e.unit.key]) for e in entries]
-    blocks, trailing = _blocks(panels, text)
-    return ConversationPart(
-        anchor=anchors[entries[0].unit.key].split("-")[0],
-        id=entries[0].unit.conversation_id,
-        source=text.source if text else None,
-        warnings=text.warnings if text else (),
-        has_text=text is not None,
-        worst=next(p for p in panels if p.entry.unit.key == worst.unit.key),
-        counts=_counts(entries),
-        courses=courses(run.rubric, entries, anchors),
-        blocks=blocks,
-        trailing=trailing,
-    )
-
-
-def _blocks(panels: Sequence[Panel], text: Conversation | None) -> tuple[tuple[Block, ...], tuple[Message, ...]]:
-    if text is None:
-        return tuple(Block((), p) for p in panels), ()
-    ends = {t.number: t.index + 1 for t in text.turns}
-    blocks: list[Block] = []
-    start = 0
-    for p in panels:
-        turn = p.entry.unit.turn
-        end = len(text.messages) if turn is None else ends.get(turn, start)
-        blocks.append(Block(text.messages[start:end], p))
-        start = max(start, end)
-    return tuple(blocks), text.messages[start:]
-
-
 def _spreads(run: RunView, found: Sequence[Unit]) -> tuple[SpreadRow, ...]:
     lengths = length_correlations(run, found)
     rows = []
     for metric in run.rubric.metrics:
         s = spread(run.rubric, found, metric.name)
         highest = max((n for _, n in s.counts), default=0)
-        shares = {str(step): n / highest if highest else 0.0 for step, n in s.counts}
-        rows.append(SpreadRow(metric.title, s, bars(shares, 120.0), lengths[metric.name]))
+        counts = {str(step): n for step, n in s.counts}
+        shares = {step: n / highest if highest else 0.0 for step, n in counts.items()}
+        rows.append(SpreadRow(metric.title, s, bars(shares, 120.0), counts, lengths[metric.name]))
     return tuple(rows)
-
-
-def _provenance(run: RunView) -> tuple[tuple[str, str], ...]:
-    facts = [
-        ("Judge", run.lane.judge),
-        ("Contract", run.lane.contract),
-        ("Rubric", f"{run.rubric.name} {run.rubric.version}"),
-        ("Rubric hash (sha256)", run.lane.rubric),
-        ("Run begun", run.created),
-        ("aipsy-judge", run.version),
-        ("Settings", _pretty(run.settings)),
-    ]
-    common, varying = _provenance_of_verdicts(run.verdicts)
-    if common:
-        facts.append(("The same in every verdict", _pretty(common)))
-    if varying:
-        facts.append(("Differs between verdicts", _pretty(varying)))
-    return tuple(facts)
-
-
-def _provenance_of_verdicts(verdicts: Sequence[Verdict]) -> tuple[Mapping[str, object], Mapping[str, str]]:
-    """What every verdict's provenance agrees on, and for the rest how many different values there are."""
-    keys = sorted({k for v in verdicts for k in v.provenance})
-    found = {k: {_pretty(v.provenance.get(k)) for v in verdicts} for k in keys}
-    common = {k: verdicts[0].provenance.get(k) for k in keys if len(found[k]) == 1}
-    varying = {k: f"{len(found[k])} different values" for k in keys if len(found[k]) > 1}
-    return common, varying
-
-
-def _pretty(data: object) -> str:
-    plain = dict(data) if isinstance(data, Mapping) else data
-    return json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False, default=str)
