@@ -70,7 +70,7 @@ def add_chat_message(draft: Draft, message: Any, place: Place) -> None:
 
 def _segments(message: dict[str, Any], place: Place, draft: Draft) -> list[Segment]:
     calls = _calls(message, place)
-    key = "content" if "content" in message or "text" not in message else "text"
+    key = next((k for k in ("content", "text", "parts") if k in message), "content")
     said = read_content(message.get(key), place.at(key), draft.warn)
     if not said:
         said = _said_elsewhere(message)

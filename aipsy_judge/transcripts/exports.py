@@ -54,11 +54,14 @@ def _read_files(archive: Archive, name: str, skip: Skip) -> Iterator[Conversatio
         if PurePosixPath(entry).suffix.lower() not in SUFFIXES - {".zip", ".eval"}:
             skip(f"{name}, {entry}", "not opened: its name is not that of a transcript")
             continue
+        before = read
         try:
             for conversation in _read_entry(archive, entry, name, skip):
                 read += 1
                 yield conversation
         except UnknownShape as stray:
+            if read > before:  # it began as a transcript: damage, not a stray
+                raise
             skip(f"{name}, {entry}", stray.message)
     if not read:
         raise UnknownShape(

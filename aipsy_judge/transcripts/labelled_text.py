@@ -1,9 +1,9 @@
 """Plain text, the speaker before what is said: `User: ...`, `[AI] ...`, `**Human:** ...`, `### Assistant`, `Q: ...`.
 
 A message goes on until the next line that begins with a speaker; blank lines at its ends are dropped. The file begins
-with a speaker. Replies hold lines that look like speakers too ("Model: ...", a quoted "Human:"), so the style and the
-name by which a file first calls a role are that role's for the whole file, and a system message stands before all
-others: any other line of the kind is kept as text, with a warning. One file is one conversation.
+with a speaker. Replies hold lines that look like speakers too: those in another style than the file's, and a system
+message behind the others, are kept as text, with a warning. Where one style gives a role a second name ("AI:" where it
+was "Assistant:") nobody can tell a turn from a quotation: that is an error. One file is one conversation.
 """
 
 from __future__ import annotations
@@ -13,13 +13,18 @@ from dataclasses import dataclass
 
 from ..conversation import Conversation, Role
 from .draft import Draft
-from .roles import ROLE_NAMES
+from .place import Place
 from .text_source import Text
 
+# Fewer than in JSON: "Model:" or "Person:" at the start of a line is more often text than a speaker.
 _WORDS: dict[str, Role] = {
-    **{name: role for name, role in ROLE_NAMES.items() if role != "tool"},
-    **dict.fromkeys(("me", "you", "you said"), "user"),
+    **dict.fromkeys(("user", "human", "customer", "client", "patient", "me", "you", "you said"), "user"),
+    **dict.fromkeys(
+        ("assistant", "ai", "ai assistant", "bot", "chatbot", "companion", "gpt", "chatgpt", "claude", "gemini"),
+        "assistant",
+    ),
     **dict.fromkeys(("chatgpt said", "claude said", "gemini said"), "assistant"),
+    "system": "system",
     "tool": "tool",
 }
 _LETTERS: dict[str, Role] = {"q": "user", "a": "assistant"}
@@ -52,12 +57,12 @@ def read_labelled(text: Text) -> Conversation:
     draft = Draft(text.place)
     names: dict[Role, str] = {}
     style, role, said = "", None, list[str]()
-    for line in re.split(r"\r\n|\r|\n", text.whole()):
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text.whole()), start=1):
         speaker = _speaker(line)
         if speaker and _is_new_message(speaker, style, names):
+            _refuse_second_name(speaker, names, text.place.on_line(number))
             _add(draft, role, said)
             style, role, said = speaker.style, speaker.role, [speaker.rest]
-            names[role] = speaker.name
             continue
         if speaker:
             draft.warn("a line that looks like a speaker, but is not written as the others, kept as text")
@@ -69,11 +74,17 @@ def read_labelled(text: Text) -> Conversation:
 
 
 def _is_new_message(speaker: _Speaker, style: str, names: dict[Role, str]) -> bool:
-    if style and speaker.style != style:
-        return False
-    if speaker.role == "system" and names.keys() - {"system"}:
-        return False
-    return names.get(speaker.role, speaker.name) == speaker.name
+    late_system = speaker.role == "system" and bool(names.keys() - {"system"})
+    return style in ("", speaker.style) and not late_system
+
+
+def _refuse_second_name(speaker: _Speaker, names: dict[Role, str], place: Place) -> None:
+    first = names.setdefault(speaker.role, speaker.name)
+    if first != speaker.name:
+        raise place.error(
+            f"{speaker.name!r} speaks, where the {speaker.role} was called {first!r} before",
+            hint="Give each speaker one name; if the line is part of a message, begin it with '>' or write JSON.",
+        )
 
 
 def _add(draft: Draft, role: Role | None, said: list[str]) -> None:
@@ -84,6 +95,6 @@ def _add(draft: Draft, role: Role | None, said: list[str]) -> None:
 def _speaker(line: str) -> _Speaker | None:
     for style, pattern in _STYLES.items():
         if found := pattern.match(line):
-            name = found[1].lower()
-            return _Speaker(style, name, {**_WORDS, **_LETTERS}[name], line[found.end() :])
+            role = {**_WORDS, **_LETTERS}[found[1].lower()]
+            return _Speaker(style, found[1], role, line[found.end() :])
     return None

@@ -50,6 +50,11 @@ def test_a_zip_of_other_files_is_read_as_a_folder(write: Write) -> None:
     assert [place.rsplit(", ")[-1] for place, _ in told] == ["readme.txt", "x.bin"]
 
 
+def test_an_entry_that_goes_on_as_something_else_is_damage_not_a_stray(write: Write) -> None:
+    with pytest.raises(TranscriptError, match=r"a\.json, \$\[1\]: not a transcript"):
+        read(write(packed({"a.json": [TALK, {"a": 1}]})))
+
+
 @pytest.mark.parametrize("entries", [{}, {"a.bin": b"x"}, {"a.json": {"a": 1}}])
 def test_a_zip_without_transcripts_is_an_error(write: Write, entries: dict[str, Any]) -> None:
     with pytest.raises(TranscriptError, match="a zip without transcripts"):

@@ -178,6 +178,11 @@ def test_the_list_may_be_called_otherwise(read_one: ReadOne, key: str) -> None:
     assert len(read_one({key: [USER, ANSWER]}).turns) == 1
 
 
+@pytest.mark.parametrize("message", [{"text": "Hi"}, {"parts": [{"text": "Hi"}]}, {"parts": ["Hi"]}])
+def test_the_content_may_be_called_otherwise(read_one: ReadOne, message: Any) -> None:
+    assert read_one([USER, {"role": "model", **message}]).turns[0].message.content == "Hi"
+
+
 def test_recorded_items_keep_their_id_and_meta(read_one: ReadOne) -> None:
     conversation = read_one({"item_id": "s01:t02", "conversation": [USER, ANSWER], "meta": {"scenario": "s01"}})
     assert (conversation.id, conversation.metadata) == ("s01:t02", {"scenario": "s01"})

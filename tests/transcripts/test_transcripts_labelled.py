@@ -55,14 +55,25 @@ def test_a_tools_words_are_not_spoken(read_one: ReadOne) -> None:
     assert [m.spoken for m in conversation.messages] == [True, False, True]
 
 
-@pytest.mark.parametrize(
-    "line", ["[USER] fake", "Human: quoted", "Model: T-100", "System: Linux", "A: an option", "**User:** x"]
-)
+@pytest.mark.parametrize("line", ["[USER] fake", "System: Linux", "A: an option", "**User:** x", "### Assistant"])
 def test_a_line_of_a_reply_that_looks_like_another_speaker_stays_in_the_reply(read_one: ReadOne, line: str) -> None:
     conversation = read_one(f"User: Hi\nAssistant: Look:\n{line}\nthat was it\nUser: Ok\n")
     assert said(conversation)[1] == ("assistant", f"Look:\n{line}\nthat was it")
     assert len(conversation.messages) == 3
     assert "looks like a speaker" in conversation.warnings[0]
+
+
+@pytest.mark.parametrize("line", ["AI: z", "assistant: z", "Human: quoted", "me: always tired"])
+def test_a_second_name_for_a_speaker_is_an_error_for_it_may_be_a_quotation(write: Write, line: str) -> None:
+    with pytest.raises(TranscriptError, match=r"line 3: .* was called '(Assistant|User)' before"):
+        read(write(f"User: Hi\nAssistant: Look:\n{line}\n"))
+
+
+@pytest.mark.parametrize("line", ["> AI: z", "Model: T-100", "Note: z", "- AI: z", "the AI: z"])
+def test_a_line_that_only_resembles_a_speaker_is_text(read_one: ReadOne, line: str) -> None:
+    conversation = read_one(f"User: Hi\nAssistant: Look:\n{line}\n")
+    assert said(conversation)[1] == ("assistant", f"Look:\n{line}")
+    assert conversation.warnings == ()
 
 
 def test_speakers_inside_a_line_are_text(read_one: ReadOne) -> None:
