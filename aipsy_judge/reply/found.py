@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..verdict import Unscored
 from .json_text import JsonObject, decode_object, object_end, without_format_characters
-from .thought import without_thought
+from .thought import thought_ends, without_thought
 
 _BLANKS = " \t\r\n"
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*\w*")
@@ -29,10 +29,11 @@ def find_object(text: str) -> Found | Unscored:
     Thinking is removed first, a fence or a sentence around the object does no harm. Two objects, or any brace beside
     the one object, leave open which is the verdict: Unscored("unparseable").
     """
-    bare = _unfenced(text)
-    if bare.startswith("{") and object_end(bare, 0) == len(bare):
-        # All of the reply is one object: a thinking mark in it is a quotation.
-        return _decode(bare, "", ())
+    # Where all of the reply, or all after a mark, is one object, any thinking mark inside it is a quotation.
+    for start in (0, *thought_ends(text)):
+        bare = _unfenced(text[start:])
+        if bare.startswith("{") and object_end(bare, 0) == len(bare):
+            return _decode(bare, "", ("thought_removed",) if start else ())
     visible, thought = without_thought(text)
     if thought and not without_format_characters(visible).strip():
         return Unscored("thinking_exhausted", "the reply holds thinking and no answer")

@@ -15,6 +15,11 @@ _MARKS = (
 _PATTERNS = tuple(tuple(re.compile(re.escape(mark), re.IGNORECASE) for mark in pair) for pair in _MARKS)
 
 
+def thought_ends(text: str) -> list[int]:
+    """Where thinking may have ended: behind each closing mark, the first twenty in order."""
+    return sorted(m.end() for _, closing in _PATTERNS for m in closing.finditer(text))[:20]
+
+
 def without_thought(text: str) -> tuple[str, bool]:
     """The visible part, and whether there was thinking.
 
