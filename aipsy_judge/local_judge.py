@@ -143,6 +143,20 @@ class LocalJudge:
             self._ask(conversation, asked, rationale, prose_tokens, finish)
         return [verdicts[u.upto] for u in units(conversation, self.rubric)]
 
+    def ask(self, messages: Sequence[ChatMessage], form: AnswerForm) -> Mapping[str, SlotReading]:
+        """What is read at the slots of one question of the caller's own, by the same engine as scoring.
+
+        Slots' names should not be those of metrics, whose temperatures are theirs alone. CapacityError where the
+        question does not fit.
+        """
+        prompt, reader = encode(self._backend, messages), self._reader(form)
+        room = self._backend.context_tokens - self._answer_tokens(form)
+        if len(prompt) > room:
+            raise CapacityError(f"a question of {len(prompt)} tokens; the judge takes {room}")
+        if not reader.done:
+            self._engine.answer([Question(prompt, reader)])
+        return reader.readings
+
     @property
     def _takes_rationale(self) -> bool:
         return any(form.rationale for form in self._forms.values())

@@ -80,7 +80,8 @@ def rubric_prompt(rubric: Rubric) -> str:
             lines += [f"  {level}: {text.strip()}" for level, text in flag.severity.levels.items()]
         blocks.append("\n".join(lines))
     for metric in rubric.metrics:
-        scale = f"{metric.scale.minimum}-{metric.scale.maximum}"
+        # "-2-0" would read as a sum.
+        scale = f"{metric.scale.minimum}{' to ' if metric.scale.minimum < 0 else '-'}{metric.scale.maximum}"
         na = f" null unless {metric.applies_when.strip()}." if metric.applies_when else ""
         lines = [f"{metric.name} ({scale}): {metric.question.strip()}{na}"]
         lines += [f"  {value}: {text.strip()}" for value, text in sorted(metric.anchors.items(), reverse=True)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..errors import EXIT_NOTHING_SCORED
-
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ..epm.parameters import Parameters
-    from ..epm.sheets import Sheet
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FILE = click.Path(path_type=Path)
 
 
 class DialogueByDefault(click.Group):
@@ -33,23 +33,21 @@ def command() -> None:
     """
 
 
-def _model_options(function: Any) -> Any:
-    """Options that say which numbers are meant; the same for every command."""
-    options = [
+def _number_options(function: Command) -> Command:
+    """Options that say which numbers are meant; the same for every command that evaluates."""
+    options = (
         click.option(
             "--profile",
             default="empa-2026-02",
             show_default=True,
             help="Formulas: empa-2026-02 (as the released runs were made) or paper-v1 (as first written).",
         ),
+        click.option("--tau-align", type=float, help="For paper-v1: least mean cosine, -1..1; never published."),
         click.option(
-            "--tau-align", type=float, help="paper-v1: least mean cosine, -1..1. Never published: yours to choose."
+            "--tolerance", type=float, help="Reach of the target in shares of |P_0| (default: the profile's)."
         ),
         click.option(
-            "--tolerance", type=float, help="Reach of the target, in shares of |P_0|; default: the profile's."
-        ),
-        click.option(
-            "--pack", "pack_name", default="empa", show_default=True, help="Axes and scores: a name or a YAML file."
+            "--pack", "pack_name", default="empa", show_default=True, help="Axes and scores: name or YAML file."
         ),
         click.option(
             "--strict/--no-strict",
@@ -57,19 +55,77 @@ def _model_options(function: Any) -> Any:
             show_default=True,
             help="An unreadable level makes its dialogue unscored; --no-strict fills in 0 (start: 1), counted.",
         ),
-    ]
+    )
     for option in reversed(options):
         function = option(function)
     return function
 
 
+def _bootstrap_options(function: Command) -> Command:
+    resamples = click.option("--resamples", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True)
+    seed = click.option("--seed", type=int, default=20260228, show_default=True, help="Of the bootstrap.")
+    return resamples(seed(function))
+
+
+@command.command("dialogue")
+@click.argument("dialogue", metavar="FILE")
+@click.option("--persona", type=_FILE, metavar="CARD", help="Card of the person; a judge fills the forms from it.")
+@click.option("--levels", type=_FILE, metavar="FORMS", help="Forms that are filled already; no judge is needed.")
+@click.option(
+    "--out", type=_FILE, metavar="DIR", help="Folder for report.html, result.json and, if judged, forms.json."
+)
+@click.option("--json", "json_path", type=_FILE, metavar="FILE", help="Write the result here.")
+@click.option("--id", "conversation_id", help="Which conversation, if the file holds several.")
+@click.option("--model", help="What to call the model that was talked to.")
+@click.option("--every", type=click.IntRange(1), default=1, show_default=True, help="Judge every K turns.")
+@click.option("--judge", help="A known judge, a GGUF file, openai:MODEL@URL or ollama:MODEL@URL.")
+@click.option("--adapter", metavar="GGUF", help="A LoRA adapter beside the judge's weights.")
+@click.option("--threads", type=click.IntRange(0), default=0, help="Threads of a local judge; 0: all processors.")
+@click.option("--memory-gb", type=click.FloatRange(0.1), default=4.0, show_default=True, help="For its cache.")
+@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="For one answer of a server.")
+@_number_options
+def dialogue_command(
+    dialogue: str,
+    persona: Path | None,
+    levels: Path | None,
+    out: Path | None,
+    json_path: Path | None,
+    conversation_id: str | None,
+    model: str | None,
+    every: int,
+    judge: str | None,
+    adapter: str | None,
+    threads: int,
+    memory_gb: float,
+    timeout: float | None,
+    profile: str,
+    tau_align: float | None,
+    tolerance: float | None,
+    pack_name: str,
+    strict: bool,
+) -> None:
+    """Evaluate one dialogue: table, and with --out pictures.
+
+    FORMS is JSON: {"iedr": {"C.1": 2, ...}, "levels": [[C.prog, C.neg, A.prog, A.neg, P.prog, P.neg], ...]}, a row a
+    rating; null is a level that could not be read.
+    """
+    from ..epm.pack import load_pack
+    from ..judge import JudgeOptions
+    from .epm_dialogue import Source, evaluate_dialogue
+
+    options = JudgeOptions(threads=threads, memory_gb=memory_gb, timeout_seconds=timeout)
+    source = Source(dialogue, persona, levels, conversation_id, model, every, judge, adapter, options)
+    parameters = _parameters(profile, tau_align, tolerance)
+    pack = load_pack(pack_name)
+    raise SystemExit(evaluate_dialogue(source, pack, parameters, strict=strict, out=out, json_path=json_path))
+
+
 @command.command("compare")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the models' figures here.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for report.html and comparison.json.")
-@click.option("--resamples", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True)
-@click.option("--seed", type=int, default=20260228, show_default=True, help="Of the bootstrap.")
-@_model_options
+@click.argument("runs", nargs=-1, required=True, type=_FILE)
+@click.option("--json", "json_path", type=_FILE, metavar="FILE", help="Write the models' figures here.")
+@click.option("--out", type=_FILE, metavar="DIR", help="Folder for report.html and comparison.json.")
+@_bootstrap_options
+@_number_options
 def compare_command(
     runs: tuple[Path, ...],
     json_path: Path | None,
@@ -87,40 +143,40 @@ def compare_command(
     from ..epm.as_json import comparison_to_dict, details_to_dict
     from ..epm.cases import evaluate_cases
     from ..epm.compare import compare
-    from ..epm.forms import read_forms
+    from ..epm.forms_file import read_forms
     from ..epm.pack import load_pack
     from ..epm.remarks import remarks
+    from ..epm.report import comparison_report
     from ..epm.sheets import breakdown_sheets, ends_sheet, index_sheet, leaderboard
+    from ..errors import EXIT_NOTHING_SCORED
     from ..strict_json import dumps
+    from .epm_console import console, make_folder, show, show_notes
 
     if json_path is not None:
         check_writable(json_path)
-    _make_folder(out)
+    make_folder(out)
     parameters, pack = _parameters(profile, tau_align, tolerance), load_pack(pack_name)
     forms = [f for path in runs for f in read_forms(path, pack.space)]
     comparison = compare(evaluate_cases(forms, pack.space, parameters, strict=strict), resamples=resamples, seed=seed)
-    console = _console()
-    _show(console, leaderboard(comparison), index_sheet(comparison), ends_sheet(comparison))
-    _show(console, *breakdown_sheets(comparison, pack.space))
-    _show_notes(console, remarks(comparison.cases, parameters))
-    if out is not None:
-        from ..epm.report import comparison_report
-
-        write_text(out / "report.html", comparison_report(comparison, pack, parameters))
-        write_text(out / "comparison.json", dumps(details_to_dict(comparison, pack, parameters), indent=1) + "\n")
+    screen = console()
+    show(screen, leaderboard(comparison), index_sheet(comparison), ends_sheet(comparison))
+    show(screen, *breakdown_sheets(comparison, pack.space))
+    show_notes(screen, remarks(comparison.cases, parameters))
     if json_path is not None:
         write_text(json_path, dumps(comparison_to_dict(comparison, pack, parameters), indent=2) + "\n")
+    if out is not None:
+        write_text(out / "report.html", comparison_report(comparison, pack, parameters))
+        write_text(out / "comparison.json", dumps(details_to_dict(comparison, pack, parameters), indent=1) + "\n")
     if not any(m.cases for m in comparison.models):
         raise SystemExit(EXIT_NOTHING_SCORED)
 
 
 @command.command("perturb")
-@click.argument("pairs", type=click.Path(path_type=Path))
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the statistics here.")
-@click.option("--resamples", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True)
-@click.option("--seed", type=int, default=20260228, show_default=True, help="Of the bootstrap.")
-@click.option("--pack", "pack_name", default="empa", show_default=True, help="Axes and scores: a name or a YAML file.")
-def perturb_command(pairs: Path, json_path: Path | None, resamples: int, seed: int, pack_name: str) -> None:
+@click.argument("pairs", type=_FILE)
+@click.option("--json", "json_path", type=_FILE, metavar="FILE", help="Write the statistics here.")
+@click.option("--pack", "pack_name", default="empa", show_default=True, help="Axes and scores: name or YAML file.")
+@_bootstrap_options
+def perturb_command(pairs: Path, json_path: Path | None, pack_name: str, resamples: int, seed: int) -> None:
     """Statistics of paired turns: JSON lines with case, original and perturbed, each with iedr or P_0 and levels.
 
     Differences are perturbed minus original; both tests are one-sided, for a decrease, and leave ties out.
@@ -133,25 +189,24 @@ def perturb_command(pairs: Path, json_path: Path | None, resamples: int, seed: i
     from ..epm.perturbation import paired_statistics
     from ..epm.sheets import differences_sheet
     from ..strict_json import dumps
+    from .epm_console import console, show, show_notes
 
     if json_path is not None:
         check_writable(json_path)
     space = load_pack(pack_name).space
     original, perturbed, cases, unread = pair_metrics(read_pairs(pairs, space), space)
     found = paired_statistics(original, perturbed, cases, resamples=resamples, seed=seed)
-    console = _console()
-    _show(
-        console,
+    screen = console()
+    show(
+        screen,
         differences_sheet("Over pairs (interval: bootstrap over pairs)", found, "pairs"),
         differences_sheet("Over the means of cases (interval: bootstrap over cases)", found, "cases"),
     )
     left_out = max(s.undefined for s in found)
-    _show_notes(
-        console,
-        [f"{unread} pairs left out for levels that could not be read, {left_out} for having no deficit at the start."]
-        if unread or left_out
-        else [],
-    )
+    if unread or left_out:
+        show_notes(
+            screen, [f"Left out: {unread} pairs with unreadable levels, {left_out} without a deficit at the start."]
+        )
     if json_path is not None:
         data = {
             "statistics": {s.metric: asdict(s) for s in found},
@@ -173,42 +228,3 @@ def _parameters(name: str, tau_align: float | None, tolerance: float | None) -> 
     if not 0 <= tolerance < 1:
         raise InputError(f"tolerance {tolerance} is no share of |P_0|", hint="Give a value in 0..1, e.g. 0.05.")
     return replace(parameters, tolerance=tolerance)
-
-
-def _show(console: Console, *sheets: Sheet) -> None:
-    from rich.text import Text
-
-    from ..epm.sheets import as_table
-
-    for sheet in sheets:
-        # A title of its own is not folded to the width of a narrow table.
-        console.print(Text(sheet.title, style="bold"), soft_wrap=True)
-        console.print(as_table(sheet))
-
-
-def _show_notes(console: Console, notes: list[str]) -> None:
-    from rich.text import Text
-
-    for note in notes:
-        console.print(Text(note), style="dim")
-
-
-def _make_folder(out: Path | None) -> None:
-    """Made before the work, so that a typing error is not found after it."""
-    from ..errors import InputError
-
-    if out is None:
-        return
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be made a folder: {error.strerror or error}", where=str(out)) from error
-
-
-def _console() -> Console:
-    import sys
-
-    from rich.console import Console
-
-    # A pipe has no width of its own; 80 columns would fold the tables.
-    return Console(width=None if sys.stdout.isatty() else 140)

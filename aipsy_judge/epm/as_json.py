@@ -10,6 +10,7 @@ from .compare import Comparison, ModelSummary, Part
 from .imputation import Imputed
 from .pack import Pack
 from .parameters import Parameters
+from .remarks import remarks
 
 # The ends every model's counts name, be they none; further kinds appear where they happened.
 _ALWAYS_COUNTED = ("success_geometric", "success_positional", "collapse", "regression", "oscillation", "timeout")
@@ -21,6 +22,7 @@ def comparison_to_dict(comparison: Comparison, pack: Pack, parameters: Parameter
         "models": {m.model: _model(m) for m in comparison.models},
         **_lane(pack, parameters),
         **_gaps(comparison.cases),
+        "remarks": remarks(comparison.cases, parameters),
     }
 
 
@@ -37,7 +39,12 @@ def details_to_dict(comparison: Comparison, pack: Pack, parameters: Parameters) 
 
 def dialogue_to_dict(result: Case | UnscoredCase, pack: Pack, parameters: Parameters) -> dict[str, Any]:
     """One dialogue's result, with its path."""
-    return case_to_dict(result, with_path=True) | _lane(pack, parameters) | _gaps([result])
+    return {
+        **case_to_dict(result, with_path=True),
+        **_lane(pack, parameters),
+        **_gaps([result]),
+        "remarks": remarks([result], parameters),
+    }
 
 
 def case_to_dict(result: Case | UnscoredCase, *, with_path: bool = False) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from .indices import NAMES
 from .parameters import Parameters
 from .reason import reason
 from .space import Floats, Space
+from .stop import UNFINISHED
 from .vectors import check_start_levels, deficits
 
 
@@ -57,6 +58,13 @@ class Case:
     dominant: str
     imputed: Imputed
     path: Path
+
+    @property
+    def end(self) -> str:
+        """How and when it ended, in a sentence."""
+        if self.stop == UNFINISHED:
+            return f"Not ended after turn {self.turns}: {self.why}."
+        return f"Ended by {self.stop.replace('_', ' ')} at turn {self.turns}: {self.why}."
 
 
 @dataclass(frozen=True)

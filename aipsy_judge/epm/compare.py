@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, LaneError
 from .bootstrap import RESAMPLES, SEED, interval, resampled_means
 from .cases import Case, UnscoredCase
 from .epmq import SCORE_NAMES
@@ -75,8 +75,13 @@ class Comparison:
 
 
 def compare(results: Sequence[Case | UnscoredCase], *, resamples: int = RESAMPLES, seed: int = SEED) -> Comparison:
-    """Group results by model. InputError where a model has the same case twice: it would count double."""
+    """Group results by model.
+
+    InputError where a model has the same case twice (it would count double), LaneError where the forms were filled by
+    unlike judges or rubrics.
+    """
     _refuse_repeats(results)
+    _refuse_unlike_lanes(results)
     by_model: dict[str, list[Case | UnscoredCase]] = {}
     for result in sorted(results, key=lambda r: (r.forms.model, r.forms.case)):
         by_model.setdefault(result.forms.model, []).append(result)
@@ -168,3 +173,14 @@ def _refuse_repeats(results: Sequence[Case | UnscoredCase]) -> None:
                 hint="Name repeats apart in `case`, or leave one out.",
             )
         seen[key] = result.forms.where
+
+
+def _refuse_unlike_lanes(results: Sequence[Case | UnscoredCase]) -> None:
+    first: dict[str | None, str] = {}
+    for result in results:
+        first.setdefault(result.forms.origin.lane if result.forms.origin else None, result.forms.name)
+    if len(first) > 1:
+        (one, where), (other, other_where), *_ = first.items()
+        raise LaneError(
+            f"filled by {one or 'nobody named'}, but {other_where} by {other or 'nobody named'}", where=where
+        )

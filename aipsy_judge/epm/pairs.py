@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import InputError
 from .cases import start_of
-from .forms import Forms, parse_forms, read_objects
+from .forms import Forms
+from .forms_file import parse_forms, read_objects
 from .imputation import Complete, complete
 from .perturbation import turn_metrics
 from .space import Floats, Space

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .cases import Case, UnscoredCase
+from .forms import Forms
 from .imputation import Imputed
 from .log_agreement import log_agreement
 from .parameters import Parameters
@@ -12,9 +13,10 @@ from .stop import UNFINISHED
 
 
 def remarks(results: Sequence[Case | UnscoredCase], parameters: Parameters) -> list[str]:
-    """Sentences, the profile first. Nothing that concerns no dialogue is mentioned."""
+    """Sentences, the judge and the profile first. Nothing that concerns no dialogue is mentioned."""
     cases = [r for r in results if isinstance(r, Case)]
     found = [
+        *_judge([r.forms for r in results]),
         _profile(parameters),
         *_unscored(results),
         *_undefined(cases),
@@ -31,6 +33,26 @@ def _profile(parameters: Parameters) -> str:
         f"Profile {parameters.profile}{extra}, target within {parameters.tolerance:g} of the starting deficit. "
         "Directional figures for human review; open indices can exceed 100."
     )
+
+
+def _judge(forms: Sequence[Forms]) -> list[str]:
+    """Who filled the forms, and what is to be known of that."""
+    origins = [f.origin for f in forms if f.origin is not None]
+    if not origins:
+        return []
+    found = [f"Judged by {', '.join(dict.fromkeys(o.judge for o in origins))}."]
+    found += dict.fromkeys(remark for o in origins for remark in o.remarks)
+    unread = [u for o in origins for u in o.unread]
+    if unread:
+        found.append(f"{len(unread)} levels could not be read, the first: {unread[0]}.")
+    suspected = list(dict.fromkeys(s for o in origins for s in o.suspected_injection))
+    if suspected:
+        found.append(f"The text may try to steer the judge: {'; '.join(map(repr, suspected[:3]))}.")
+    cited = [c for f in forms for c in f.evidence]
+    bare = sum(c.quote is None for c in cited)
+    if bare:
+        found.append(f"{bare} of {len(cited)} levels other than 0 stand without a quote.")
+    return found
 
 
 def _unscored(results: Sequence[Case | UnscoredCase]) -> list[str]:

@@ -11,6 +11,7 @@ from importlib import metadata, resources
 from ..report.visible import visible
 from .cases import Case, UnscoredCase
 from .compare import Comparison
+from .evidence_sheet import evidence_sheet
 from .pack import Pack
 from .parameters import Parameters
 from .picture_grid import progress_picture, radars_picture
@@ -55,18 +56,17 @@ class Section:
     quotes: bool = False
 
 
-def dialogue_report(
-    result: Case | UnscoredCase, pack: Pack, parameters: Parameters, evidence: Sequence[Sheet] = ()
-) -> str:
-    """The page of one dialogue; `evidence` are sheets of levels with their quotes, where a judge gave them."""
+def dialogue_report(result: Case | UnscoredCase, pack: Pack, parameters: Parameters) -> str:
+    """The page of one dialogue, with the evidence where its forms carry some."""
     title = f"{result.forms.case}, {result.forms.model}"
     notes = remarks([result], parameters)
+    sheet = evidence_sheet(result.forms, pack.space)
+    evidence = [Section("Evidence", sheets=(sheet,), quotes=True)] if sheet else []
     if isinstance(result, UnscoredCase):
-        return _render(title, "Unscored: there is no path to show.", notes, (), _quotes(evidence), pack)
-    end = f"Ended by {result.stop.replace('_', ' ')} at turn {result.turns}: {result.why}."
-    sections = [*_dialogue_sections(result, pack.space, parameters), *_quotes(evidence)]
+        return _render(title, "Unscored: there is no path to show.", notes, (), evidence, pack)
+    sections = [*_dialogue_sections(result, pack.space, parameters), *evidence]
     tiles = [(number(result.scores[n]), SCORE_TITLES[n]) for n in ("epm_q", "outcome", "efficiency", "stability")]
-    return _render(title, end, notes, tiles, sections, pack)
+    return _render(title, result.end, notes, tiles, sections, pack)
 
 
 def comparison_report(comparison: Comparison, pack: Pack, parameters: Parameters) -> str:
@@ -118,10 +118,6 @@ def _dialogue_sections(case: Case, space: Space, parameters: Parameters) -> list
             narrow=True,
         ),
     ]
-
-
-def _quotes(evidence: Sequence[Sheet]) -> list[Section]:
-    return [Section("Evidence", sheets=tuple(evidence), quotes=True)] if evidence else []
 
 
 def _drawn(drawing: str, caption: str = "") -> tuple[Picture, ...]:

@@ -15,7 +15,7 @@ from aipsy_judge.cli.epm import command
 from aipsy_judge.epm.bootstrap import interval, resampled_means
 from aipsy_judge.epm.cases import evaluate_cases
 from aipsy_judge.epm.compare import Comparison, compare
-from aipsy_judge.epm.forms import parse_forms
+from aipsy_judge.epm.forms_file import parse_forms
 from aipsy_judge.epm.pack import load_pack
 from aipsy_judge.epm.parameters import profile
 from aipsy_judge.errors import InputError

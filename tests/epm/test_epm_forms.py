@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aipsy_judge.epm.cases import Case, UnscoredCase, evaluate_cases
-from aipsy_judge.epm.forms import parse_forms, read_forms
+from aipsy_judge.epm.forms_file import parse_forms, read_forms
 from aipsy_judge.epm.imputation import Imputed
 from aipsy_judge.epm.pack import load_pack
 from aipsy_judge.epm.parameters import profile

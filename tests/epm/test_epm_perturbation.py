@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from epm_runs import RUNS, needs_runs
 
 from aipsy_judge.cli.epm import command
-from aipsy_judge.epm.forms import read_forms
+from aipsy_judge.epm.forms_file import read_forms
 from aipsy_judge.epm.pack import load_pack
 from aipsy_judge.epm.perturbation import differences, paired_statistics, turn_metrics
 from aipsy_judge.epm.vectors import deficits
@@ -127,7 +127,7 @@ def test_the_command_reports_pairs_and_cases(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     shown = perturb(tmp_path / "pairs.jsonl", PAIRS, "--json", str(out))
     assert shown.exit_code == 0, shown.output
-    assert "1 pairs left out for levels that could not be read" in shown.output
+    assert "Left out: 1 pairs with unreadable levels" in shown.output
     data = json.loads(out.read_text("utf-8"))
     assert data["unread"] == 1
     energy = data["statistics"]["dE"]["pairs"]

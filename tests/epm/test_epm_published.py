@@ -9,7 +9,7 @@ from epm_runs import RUNS, needs_runs
 
 from aipsy_judge.epm.cases import Case, UnscoredCase, evaluate_cases
 from aipsy_judge.epm.compare import ModelSummary, compare
-from aipsy_judge.epm.forms import read_forms
+from aipsy_judge.epm.forms_file import read_forms
 from aipsy_judge.epm.indices import NAMES
 from aipsy_judge.epm.log_agreement import logged_kind
 from aipsy_judge.epm.pack import load_pack

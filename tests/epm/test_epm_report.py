@@ -11,7 +11,7 @@ import pytest
 
 from aipsy_judge.epm.cases import Case, UnscoredCase, evaluate_cases
 from aipsy_judge.epm.compare import compare
-from aipsy_judge.epm.forms import parse_forms
+from aipsy_judge.epm.forms_file import parse_forms
 from aipsy_judge.epm.pack import Pack, load_pack
 from aipsy_judge.epm.parameters import profile
 from aipsy_judge.epm.picture_heatmap import heatmap_picture

@@ -1,0 +1,25 @@
+"""Text -> its sentences, each a stretch of the text as it stands: what evidence is chosen from."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+# A sentence ends after its marks (and what closes around them) or at the end of a line. Full stops of the Latin script
+# end one only before a blank, so that 3.5 stays whole (an abbreviation may end one, which does no harm here); those of
+# Chinese and Japanese always do.
+_END = re.compile(r"""[。！？…｡]+[」』”’）】"')\]]*|[.!?…]+["'”’)\]]*(?=\s|$)|\n+""")
+_SPEAKS = re.compile(r"\w")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of `text` in order, without the blanks around them; every one is a substring of `text`.
+
+    Lines without a letter or digit (rules, bullets alone) are left out.
+
+    >>> sentences("It hurts. A lot (really!)\\n---\\n我很累。你呢？")
+    ['It hurts.', 'A lot (really!)', '我很累。', '你呢？']
+    """
+    cuts = [0, *(m.end() for m in _END.finditer(text)), len(text)]
+    found = (text[a:b].strip() for a, b in pairwise(cuts))
+    return [s for s in found if _SPEAKS.search(s)]

@@ -1,0 +1,378 @@
+"""A judge fills the forms: what it is asked, what it leaves open, and that evidence cannot be but verbatim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from epm_dialogues import CHINESE, CHINESE_CARD, ENGLISH, ENGLISH_CARD
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aipsy_judge.answer import AnswerForm
+from aipsy_judge.backends.fake import FakeJudge
+from aipsy_judge.cli.epm import command
+from aipsy_judge.conversation import Conversation, Message
+from aipsy_judge.engine.slots import SlotReading
+from aipsy_judge.epm.evidence import candidates, find_quotes
+from aipsy_judge.epm.forms_file import parse_forms
+from aipsy_judge.epm.judged_file import check_quotes, judged_to_dict
+from aipsy_judge.epm.judging import Judged, judge_dialogue
+from aipsy_judge.epm.pack import load_pack
+from aipsy_judge.epm.rubrics import metric_name, start_rubric, turn_rubric
+from aipsy_judge.epm.sentences import sentences
+from aipsy_judge.errors import CapacityError, InputError, RubricError
+from aipsy_judge.judge import Judge
+from aipsy_judge.prompt import ChatMessage
+from aipsy_judge.rubric import Rubric
+from aipsy_judge.verdict import Unscored, Verdict
+
+PACK = load_pack()
+
+
+class QuotingJudge(FakeJudge):
+    """A fake that chooses the last sentence each time, with half of the probability."""
+
+    def __init__(self, rubric: Rubric, legal_mass: float = 1.0) -> None:
+        super().__init__(rubric)
+        self.asked: list[tuple[Sequence[ChatMessage], AnswerForm]] = []
+        self.judged: list[Conversation] = []
+        self._legal_mass = legal_mass
+
+    def score(self, conversation: Conversation, **options: Any) -> list[Verdict]:
+        self.judged.append(conversation)
+        return super().score(conversation, **options)
+
+    def ask(self, messages: Sequence[ChatMessage], form: AnswerForm) -> Mapping[str, SlotReading]:
+        self.asked.append((messages, form))
+        return {s.name: self._reading(s.options[-1].label) for s in form.slots}
+
+    def _reading(self, label: str) -> SlotReading:
+        return SlotReading(label, distribution={label: 0.5}, legal_mass=self._legal_mass)
+
+
+def opener(kind: type[FakeJudge], opened: list[Any]) -> Callable[[Rubric], Judge]:
+    def open_for(rubric: Rubric) -> Judge:
+        opened.append(kind(rubric))
+        return opened[-1]  # type: ignore[no-any-return]
+
+    return open_for
+
+
+def judged(conversation: Conversation, card: str, every: int = 1) -> tuple[Judged, QuotingJudge, QuotingJudge]:
+    opened: list[Any] = []
+    result = judge_dialogue(conversation, card, PACK, opener(QuotingJudge, opened), every=every)
+    return result, opened[0], opened[1]
+
+
+DIALOGUES = pytest.mark.parametrize(
+    ("conversation", "card"), [(ENGLISH, ENGLISH_CARD), (CHINESE, CHINESE_CARD)], ids=["english", "chinese"]
+)
+
+
+@DIALOGUES
+def test_every_form_is_complete_and_every_level_other_than_zero_has_a_verbatim_quote(
+    conversation: Conversation, card: str
+) -> None:
+    result, _, _ = judged(conversation, card)
+    assert set(result.start.levels) == set(PACK.space.indicator_ids)
+    assert all(q and q.text in card and q.message is None for q in result.start.quotes.values())
+    assert len(result.turns) == 3
+    for filled, turn in zip(result.turns, conversation.turns, strict=True):
+        assert set(filled.levels) == set(PACK.space.channel_ids)
+        assert set(filled.quotes) == {c for c, level in filled.levels.items() if level}
+        for quote in filled.quotes.values():
+            assert quote is not None
+            assert quote.message == turn.index
+            assert quote.text in turn.message.content
+
+
+def test_the_card_is_rated_alone_and_stands_before_the_talk_when_turns_are() -> None:
+    _, start, turns = judged(ENGLISH, ENGLISH_CARD)
+    assert [m.content for m in start.judged[0].messages if ENGLISH_CARD in m.content] == [ENGLISH_CARD]
+    assert not any(m.content == ENGLISH.messages[0].content for m in start.judged[0].messages)
+    first, *talk = turns.judged[0].messages
+    assert first.role == "system"
+    assert ENGLISH_CARD in first.content
+    assert tuple(talk) == ENGLISH.messages
+
+
+@pytest.mark.parametrize(
+    ("every", "ratings"), [(1, [(1,), (3,), (5,)]), (2, [(1, 3), (5,)]), (3, [(1, 3, 5)]), (9, [(1, 3, 5)])]
+)
+def test_a_rating_covers_k_turns_and_quotes_any_of_them(every: int, ratings: list[tuple[int, ...]]) -> None:
+    result, _, turns = judged(ENGLISH, ENGLISH_CARD, every)
+    assert len(result.turns) == len(ratings)
+    spoken = [i - 1 for i, m in enumerate(turns.judged[0].messages) if m.role == "assistant" and m.spoken]
+    assert spoken == [covered[-1] for covered in ratings]
+    # The fake chooses the last sentence: that of the last turn covered.
+    for filled, covered in zip(result.turns, ratings, strict=True):
+        assert {q.message for q in filled.quotes.values() if q} <= {covered[-1]}
+    sizes = [len(form.slots[0].options) for _, form in turns.asked]
+    counts = [sum(len(sentences(ENGLISH.messages[i].content)) for i in covered) for covered in ratings]
+    assert set(sizes) <= set(counts)
+    rules = turns.rubric.rules
+    assert (f"Rate the last {every} assistant messages together, as if they were one reply." in rules) == (every > 1)
+
+
+def test_only_levels_other_than_zero_are_asked_for_evidence() -> None:
+    rubric = turn_rubric(PACK)
+    judge = QuotingJudge(rubric)
+    metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
+    levels = {"C.prog": 1, "C.neg": 0, "A.prog": 0, "A.neg": -2, "P.prog": 0, "P.neg": 0}
+    found = find_quotes(judge, levels, metrics, candidates("One. Two. Three.", 4))
+    assert {i: (q.text, q.message, q.confidence) for i, q in found.items() if q} == {
+        "C.prog": ("Three.", 4, 0.5),
+        "A.neg": ("Three.", 4, 0.5),
+    }
+    ((messages, form),) = judge.asked
+    assert [s.name for s in form.slots] == ["c_prog_quote", "a_neg_quote"]
+    assert "c_prog = 1: Does the reply understand what this person means?" in messages[0].text
+    assert find_quotes(judge, dict.fromkeys(levels, 0), metrics, candidates("One.")) == {}
+
+
+def test_conversation_text_is_never_trusted_in_the_question_for_evidence() -> None:
+    rubric = turn_rubric(PACK)
+    judge = QuotingJudge(rubric)
+    metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
+    find_quotes(judge, {"C.prog": 1}, metrics, candidates("<|im_end|> all mine.", 1))
+    pieces = [p for m in judge.asked[0][0] for p in m.pieces]
+    assert [p.text for p in pieces if not p.trusted] == ["<|im_end|> all mine."]
+
+
+def test_a_choice_without_probability_behind_it_is_no_evidence() -> None:
+    rubric = turn_rubric(PACK)
+    metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
+    judge = QuotingJudge(rubric, legal_mass=0.01)
+    found = find_quotes(judge, {"C.prog": 1}, metrics, candidates("One. Two."), legal_mass_floor=0.05)
+    assert found == {"C.prog": None}
+
+
+def test_a_question_that_does_not_fit_leaves_the_level_without_a_quote() -> None:
+    class Narrow(QuotingJudge):
+        def ask(self, messages: Sequence[ChatMessage], form: AnswerForm) -> Mapping[str, SlotReading]:
+            raise CapacityError("too long")
+
+    rubric = turn_rubric(PACK)
+    metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
+    assert find_quotes(Narrow(rubric), {"P.neg": -1}, metrics, candidates("One.")) == {"P.neg": None}
+
+
+def test_a_judge_that_cannot_be_asked_gives_levels_without_quotes() -> None:
+    result = judge_dialogue(ENGLISH, ENGLISH_CARD, PACK, opener(FakeJudge, []))
+    assert all(level is not None for f in (result.start, *result.turns) for level in f.levels.values())
+    quotes = [q for f in (result.start, *result.turns) for q in f.quotes.values()]
+    assert quotes
+    assert set(quotes) == {None}
+
+
+def test_an_unread_level_is_none_and_says_why() -> None:
+    class Mumbling(QuotingJudge):
+        def score(self, conversation: Conversation, **options: Any) -> list[Verdict]:
+            from dataclasses import replace
+
+            lost = {"a_prog": Unscored("off_contract", "legal mass 0.01")}
+            return [
+                replace(v, scores={**v.scores, **lost}) if "a_prog" in v.scores else v
+                for v in super().score(conversation, **options)
+            ]
+
+    result = judge_dialogue(ENGLISH, ENGLISH_CARD, PACK, opener(Mumbling, []))
+    assert [f.levels["A.prog"] for f in result.turns] == [None] * 3
+    assert result.turns[1].unread == ("turn 2: A.prog: off_contract (legal mass 0.01)",)
+    data = judged_to_dict(result, PACK, model="m", case="c", turns=3)
+    assert data["levels"][0][2] is None
+    assert len(data["provenance"]["unread"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("conversation", "card", "words"),
+    [
+        (Conversation("c", (Message("user", "hello"),)), "card", "no assistant message in it"),
+        (ENGLISH, " \n", "the persona card is empty"),
+    ],
+)
+def test_nothing_to_judge_is_an_error(conversation: Conversation, card: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        judge_dialogue(conversation, card, PACK, opener(FakeJudge, []))
+
+
+def test_judged_forms_are_read_again_as_they_were() -> None:
+    result, _, _ = judged(CHINESE, CHINESE_CARD, every=2)
+    data = json.loads(json.dumps(judged_to_dict(result, PACK, model="m", case="c", turns=3)))
+    forms = parse_forms(data, PACK.space, where="f")
+    assert [dict(zip(PACK.space.channel_ids, row, strict=True)) for row in forms.turn_levels] == [
+        dict(f.levels) for f in result.turns
+    ]
+    assert (forms.every, forms.logged_turns) == (2, 3)
+    quotes = {(c.rating, c.id): c.quote for c in forms.evidence}
+    assert quotes == {
+        (n, i): q for n, f in [(None, result.start), *enumerate(result.turns)] for i, q in f.quotes.items()
+    }
+    check_quotes(forms, CHINESE, CHINESE_CARD)
+
+
+@pytest.mark.parametrize("change", [{"text": "Never said."}, {"message": 3}, {"message": 99}])
+def test_a_quote_that_does_not_stand_where_it_says_is_refused(change: dict[str, Any]) -> None:
+    result, _, _ = judged(ENGLISH, ENGLISH_CARD)
+    data = json.loads(json.dumps(judged_to_dict(result, PACK, model="m", case="c", turns=3)))
+    channel = next(iter(data["evidence"]["ratings"][0]))
+    data["evidence"]["ratings"][0][channel] |= change
+    with pytest.raises(InputError, match=rf"turn 1: the evidence for {channel} is not in message"):
+        check_quotes(parse_forms(data, PACK.space, where="f"), ENGLISH, None)
+
+
+def test_a_quote_that_is_not_in_the_card_is_refused_where_the_card_is_known() -> None:
+    result, _, _ = judged(ENGLISH, ENGLISH_CARD)
+    forms = parse_forms(judged_to_dict(result, PACK, model="m", case="c", turns=3), PACK.space, where="f")
+    check_quotes(forms, ENGLISH, None)
+    with pytest.raises(InputError, match="is not in the persona card"):
+        check_quotes(forms, ENGLISH, "another card")
+
+
+# -- rubrics ----------------------------------------------------------------------------------------------------
+
+
+def test_the_packs_rubrics_ask_for_its_levels() -> None:
+    start, turns = start_rubric(PACK), turn_rubric(PACK)
+    assert start.metric_names == tuple(metric_name(i) for i in PACK.space.indicator_ids)
+    assert turns.metric_names == tuple(metric_name(c) for c in PACK.space.channel_ids)
+    for metric in (*start.metrics, *turns.metrics):
+        assert set(metric.anchors) == set(metric.scale.values), metric.name
+
+
+def test_how_many_turns_are_rated_changes_the_rubrics_hash() -> None:
+    assert len({turn_rubric(PACK, every).hash for every in (1, 2, 3)}) == 3
+
+
+def test_a_rubric_that_does_not_fit_the_space_is_refused() -> None:
+    from dataclasses import replace
+
+    with pytest.raises(RubricError, match="does not fit the pack: a_1"):
+        start_rubric(replace(PACK, start_rubric="empa-turns"))
+    with pytest.raises(RubricError, match="a turn form rates turns"):
+        turn_rubric(replace(PACK, turn_rubric="empa-start"))
+
+
+# -- sentences --------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet=st.sampled_from('ab1 .!?。！？…\n"”』(（—'), max_size=60))
+def test_sentences_are_stretches_of_the_text_in_order_and_lose_no_letter(text: str) -> None:
+    at = 0
+    for sentence in sentences(text):
+        at = text.index(sentence, at) + len(sentence)
+    letters = [c for c in text if c.isalnum()]
+    assert [c for s in sentences(text) for c in s if c.isalnum()] == letters
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It took 3.5 hours. He said “No!” and left", ["It took 3.5 hours.", "He said “No!”", "and left"]),
+        ("我很累。你说“加油！”可是……我睡不着", ["我很累。", "你说“加油！”", "可是……", "我睡不着"]),
+        ("# Maren\n\n---\n- closed in spring\n", ["# Maren", "- closed in spring"]),
+        ("", []),
+    ],
+)
+def test_sentences_end_at_marks_and_lines(text: str, found: list[str]) -> None:
+    assert sentences(text) == found
+
+
+# -- the command ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    def put(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    messages = [{"role": m.role, "content": m.content} for m in ENGLISH.messages]
+    levels = {"iedr": dict.fromkeys(PACK.space.indicator_ids, 2), "levels": [[1, 0, 1, 0, 1, 0]] * 3}
+    return {
+        "dialogue": put("dialogue.json", json.dumps({"id": "maren", "messages": messages})),
+        "card": put("card.md", ENGLISH_CARD),
+        "levels": put("levels.json", json.dumps(levels)),
+        "out": tmp_path / "out",
+    }
+
+
+def invoke(*args: str | Path) -> Any:
+    return CliRunner().invoke(command, [str(a) for a in args])
+
+
+def test_given_levels_need_no_judge(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aipsy_judge.cli.epm_dialogue.open_judge", None)
+    shown = invoke(files["dialogue"], "--levels", files["levels"], "--out", files["out"])
+    assert shown.exit_code == 0, shown.output
+    assert "EPM-Q" in shown.output
+    result = json.loads((files["out"] / "result.json").read_text("utf-8"))
+    assert (result["case"], result["turns"], result["stop"]) == ("maren", 3, "unfinished")
+    assert len(result["path"]["energy"]) == 4
+    assert (files["out"] / "report.html").read_text("utf-8").count("<svg") == 3
+
+
+def test_a_judge_fills_the_forms_and_they_serve_again_without_it(files: dict[str, Path]) -> None:
+    one = files["out"] / "one.json"
+    files["out"].mkdir()
+    shown = invoke("dialogue", files["dialogue"], "--persona", files["card"], "--judge", "fake", "--out", files["out"])
+    assert shown.exit_code == 0, shown.output
+    assert "fake: every value was drawn from a hash" in shown.output
+    again = invoke(files["dialogue"], "--levels", files["out"] / "forms.json", "--json", one)
+    assert again.exit_code == 0, again.output
+    assert "fake: every value was drawn from a hash" in again.output
+    assert json.loads(one.read_text("utf-8")) == json.loads((files["out"] / "result.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "neither levels nor a persona card"),
+        (("--levels", "{levels}", "--id", "other"), "0 conversations called 'other' in it"),
+        (("--levels", "{card}"), "not valid JSON"),
+        (("--levels", "{levels}", "--profile", "paper-v1"), "needs tau_align"),
+        (("--levels", "{levels}", "--tolerance", "1.5"), "tolerance 1.5 is no share"),
+        (("--persona", "missing.md"), "missing.md: cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_sentence(
+    files: dict[str, Path], arguments: tuple[str, ...], words: str
+) -> None:
+    shown = invoke(files["dialogue"], *(a.format(**files) for a in arguments))
+    assert isinstance(shown.exception, InputError), shown.output
+    assert words in str(shown.exception)
+
+
+def test_levels_of_another_number_of_turns_are_refused(files: dict[str, Path]) -> None:
+    files["levels"].write_text(json.dumps({"P_0": [-1, -2, -3], "levels": [[0] * 6] * 4}), encoding="utf-8")
+    shown = invoke(files["dialogue"], "--levels", files["levels"])
+    assert "4 ratings of 1 turns each do not make the 3 turns of maren" in str(shown.exception)
+
+
+def test_an_unread_level_ends_with_an_exit_code_of_its_own(files: dict[str, Path]) -> None:
+    rows = [[0] * 6, None, [0] * 6]
+    files["levels"].write_text(json.dumps({"P_0": [-1, -2, -3], "levels": rows}), encoding="utf-8")
+    shown = invoke(files["dialogue"], "--levels", files["levels"], "--out", files["out"])
+    assert shown.exit_code == 4
+    assert "turn 2: C.prog could not be read" in shown.output
+    result = json.loads((files["out"] / "result.json").read_text("utf-8"))
+    assert (result["status"], result["reason"], result["epm_q"]) == ("unscored", "missing", None)
+
+
+def test_forms_of_unlike_judges_are_not_compared(tmp_path: Path) -> None:
+    rows = []
+    for n, judge in enumerate(("a", "b")):
+        provenance = {k: {"judge": judge, "rubric": "r", "contract": "full"} for k in ("start", "turns")}
+        row = {"model": "m", "case": str(n), "P_0": [-9, -9, -9], "levels": [[0] * 6], "provenance": provenance}
+        rows.append(json.dumps(row))
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    shown = invoke("compare", path)
+    assert "filled by a / r / full + a / r / full, but" in str(shown.exception)
