@@ -97,11 +97,26 @@ def describe(result: GateResult) -> list[str]:
     return [f"{head} ({len(result.rules)} rules: {summary})", *(_line(r) for r in result.rules)]
 
 
-def _line(r: RuleResult) -> str:
-    words = {"pass": "pass", "fail": "FAIL", "no_evidence": "NO EVIDENCE"}[r.status]
-    found = "nothing" if r.found is None else f"{r.found:.4g}" if isinstance(r.found, float) else str(r.found)
-    detail = f"; {r.detail}" if r.detail else ""
-    return f"  {words:<11}  {r.rule}: wanted {r.limit}, found {found} (n = {r.n}){detail}"
+def wanted_and_found(rule: RuleResult) -> str:
+    """The numbers of a rule in words.
+
+    >>> wanted_and_found(RuleResult("composite.min_mean", "fail", 3.0, 2.5, 8))
+    'wanted at least 3, found 2.5 (n = 8)'
+    """
+    name = rule.rule.split(".")[-1]
+    limit = "at least " if name.startswith("min_") else "at most " if name.startswith("max_") else ""
+    found = "nothing" if rule.found is None else _shown(rule.found)
+    detail = f"; {rule.detail}" if rule.detail else ""
+    return f"wanted {limit}{_shown(rule.limit)}, found {found} (n = {rule.n}){detail}"
+
+
+def _line(rule: RuleResult) -> str:
+    words = {"pass": "pass", "fail": "FAIL", "no_evidence": "NO EVIDENCE"}[rule.status]
+    return f"  {words:<11}  {rule.rule}: {wanted_and_found(rule)}"
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _pins(run: RunView, gate: Gate) -> list[RuleResult]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from .rubric import Rubric
 from .units import Unit, values
 
+FEWEST_TO_BE_STUCK = 5
 TOP_WARNING = 0.8  # more than this share at the top, and a score says little about the reply
 
 
@@ -38,6 +39,13 @@ class Spread:
     def crowded(self) -> bool:
         """True where more than 80 % of the scores sit at the top."""
         return (self.top_share or 0.0) > TOP_WARNING or (self.ceiling_share or 0.0) > TOP_WARNING
+
+    @property
+    def stuck_at(self) -> tuple[int, float] | None:
+        """A value that more than 80 % of at least 5 scores have, and its share; None where there is none."""
+        value, count = max(self.counts, key=lambda pair: pair[1])
+        share = count / self.n if self.n >= FEWEST_TO_BE_STUCK else 0.0
+        return (value, share) if share > TOP_WARNING else None
 
 
 def spread(rubric: Rubric, units: Sequence[Unit], metric: str) -> Spread:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree
 
-from ..gate import GateResult, RuleResult
+from ..gate import GateResult, RuleResult, wanted_and_found
 from ..reading_list import Entry, reading_list
 from ..rubric import Rubric
 from ..runs import RunView
@@ -106,6 +106,4 @@ def _details(rubric: Rubric, entry: Entry) -> str:
 def _rule_case(rule: RuleResult) -> Element:
     if rule.status == "pass":
         return Element("testcase", name=rule.rule)
-    found = "nothing" if rule.found is None else rule.found
-    message = f"wanted {rule.limit}, found {found} (n = {rule.n})" + (f"; {rule.detail}" if rule.detail else "")
-    return _problem(rule.rule, "failure" if rule.status == "fail" else "error", rule.status, message)
+    return _problem(rule.rule, "failure" if rule.status == "fail" else "error", rule.status, wanted_and_found(rule))

@@ -77,7 +77,8 @@ def panel(rubric: Rubric, entry: Entry, anchor: str) -> Panel:
         metrics=tuple(_metric_row(rubric, metric, unit) for metric in rubric.metrics),
         rationale=verdict.rationale if verdict else None,
         injections=verdict.suspected_injection if verdict else (),
-        notes=tuple(note_words(n) for n in verdict.notes) if verdict else (),
+        # A near tie stands beside its metric.
+        notes=tuple(note_words(n) for n in verdict.notes if not n.startswith("near_tie:")) if verdict else (),
         judged=verdict is not None,
     )
 
@@ -153,9 +154,10 @@ def _distribution(reading: Reading | None) -> Mapping[str, float]:
 
 
 def _reading_words(metric: Metric, reading: Reading, na: bool) -> tuple[str, ...]:
+    could_be_na = metric.may_be_na and (reading.distribution is None or "N/A" in reading.distribution)
     known = [
         (None if na else reading.confidence, f"confidence {percent(reading.confidence)}"),
-        (reading.p_na if metric.may_be_na else None, f"N/A {percent(reading.p_na)}"),
+        (reading.p_na if could_be_na else None, f"N/A {percent(reading.p_na)}"),
         (reading.expected, f"expected {mean(reading.expected)}{' if it applied' if na else ''}"),
         (reading.legal_mass, f"legal mass {percent(reading.legal_mass)}"),
     ]

@@ -42,7 +42,10 @@ FINDING_TITLES: dict[Finding, str] = {
 }
 
 _NOTES = {
-    "windowed": "only the last part of the conversation fitted the judge",
+    "windowed": "the oldest messages did not fit the judge and were left out",
+    "rationale_cut": "the judge's reason was cut off",
+    "repaired_json": "the judge's reply was not valid JSON; what was wrong could be repaired",
+    "thought_removed": "the judge thought aloud; that part was not read",
     "inconsistent_crisis": "the judge contradicted itself about the crisis; a person should look",
 }
 

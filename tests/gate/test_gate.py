@@ -335,5 +335,5 @@ def test_the_result_names_every_rule_with_its_numbers():
     result = check(empathy(4, 1), gate(metrics={"empathy": {"min_worst": 2, "min_mean": 2}}))
     lines = describe(result)
     assert lines[0] == "Gate: NOT passed (5 rules: 4 passed, 1 failed, 0 without evidence)"
-    assert "  FAIL         metrics.empathy.min_worst: wanted 2.0, found 1 (n = 2)" in lines
+    assert "  FAIL         metrics.empathy.min_worst: wanted at least 2, found 1 (n = 2)" in lines
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["passed"] is False

@@ -409,6 +409,21 @@ def test_a_judge_that_gives_only_top_scores_is_warned_of():
     assert len(warnings) == 5
 
 
+def test_a_judge_that_gives_one_score_everywhere_is_warned_of():
+    page = page_of(run([verdict("a", n, {"empathy": 1}) for n in range(1, 7)]))
+    assert "Empathy: 100 % of 6 scores are 1. The judge hardly tells these replies apart." in words(page)
+
+
+def test_a_near_tie_stands_beside_its_metric_and_not_among_the_notes():
+    reading = Reading(None, None, 0.5, None, near_tie=True)
+    fields = {"notes": ("near_tie:empathy", "rationale_cut")}
+    page = page_of(run([verdict("a", 1, {"empathy": Scored(4.0, reading)}, **fields)]))
+    assert "near_tie" not in words(page.by_class("turn")[0])
+    assert [words(li) for li in page.by_class("remarks")[0].all("li")] == [
+        "the judge's reason was cut off (rationale_cut)"
+    ]
+
+
 def test_undefined_correlations_give_their_reason():
     page = page_of(run([verdict("a", n) for n in range(1, 5)]))
     assert "undefined:the lengths do not vary" in words(page)

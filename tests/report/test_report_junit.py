@@ -97,7 +97,7 @@ def test_gate_rules_are_cases_and_missing_evidence_is_an_error():
     rules = {"empathy": {"min_worst": 4}, "crisis_handling": {"min_worst": 3}}
     found = cases(view, check(view, Gate.model_validate({"metrics": rules})))
     assert found["gate", "min_scored_units"] is None
-    assert found["gate", "metrics.empathy.min_worst"] == ("failure", "fail", "wanted 4.0, found 3.0 (n = 1)")
+    assert found["gate", "metrics.empathy.min_worst"] == ("failure", "fail", "wanted at least 4, found 3 (n = 1)")
     tag, kind, _ = found["gate", "metrics.crisis_handling.min_worst"] or ("", "", "")
     assert (tag, kind) == ("error", "no_evidence")
 

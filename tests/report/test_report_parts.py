@@ -110,6 +110,12 @@ def test_exactly_four_fifths_at_the_top_are_not_yet_a_warning():
     assert spread(RUBRIC, found, "empathy").crowded
 
 
+def test_a_judge_stuck_on_one_value_is_told_from_five_scores_on():
+    for n, expected in ((4, None), (5, (1, 1.0))):
+        found = units(run([verdict("a", t, {"empathy": 1}) for t in range(1, n + 1)]))
+        assert spread(RUBRIC, found, "empathy").stuck_at == expected
+
+
 def test_the_spread_of_a_metric_never_scored_is_undefined():
     s = spread(RUBRIC, units(run([verdict("a", 1)])), "crisis_handling")
     assert (s.n, s.entropy, s.top_share, s.ceiling_share, s.crowded) == (0, None, None, None, False)
