@@ -18,6 +18,7 @@ import zstandard
 
 from ..errors import TranscriptError
 from .decoding import ByteSource
+from .place import shown
 
 MAX_ENTRY_BYTES = 4 << 30
 # A folder of many samples may be larger than any one of them; a bomb of many entries is larger still.
@@ -55,7 +56,7 @@ class Archive:
     @contextmanager
     def open(self, entry: str) -> Iterator[ByteSource]:
         """The content of an entry; what is wrong with it is raised here or while it is read."""
-        info, where = self._entries[entry], f"{self._name}, {entry}"
+        info, where = self._entries[entry], f"{self._name}, {shown(entry)}"
         _refuse_bomb(info, where)
         with _explained(where):
             raw = self._open_zstd(info) if info.compress_type == _ZSTD else self._zip.open(info)

@@ -15,7 +15,7 @@ from .decoding import text_blocks
 from .documents import read_text
 from .inspect_log import header_metadata
 from .json_parser import Parser
-from .place import Place, UnknownShape
+from .place import Place, UnknownShape, shown
 from .skipping import Skip
 from .sources import SUFFIXES
 from .text_source import Text
@@ -52,7 +52,7 @@ def _read_files(archive: Archive, name: str, skip: Skip) -> Iterator[Conversatio
     read = 0
     for entry in _natural(archive.names):
         if PurePosixPath(entry).suffix.lower() not in SUFFIXES - {".zip", ".eval"}:
-            skip(f"{name}, {entry}", "not opened: its name is not that of a transcript")
+            skip(f"{name}, {shown(entry)}", "not opened: its name is not that of a transcript")
             continue
         before = read
         try:
@@ -62,7 +62,7 @@ def _read_files(archive: Archive, name: str, skip: Skip) -> Iterator[Conversatio
         except UnknownShape as stray:
             if read > before:  # it began as a transcript: damage, not a stray
                 raise
-            skip(f"{name}, {entry}", stray.message)
+            skip(f"{name}, {shown(entry)}", stray.message)
     if not read:
         raise UnknownShape(
             f"a zip without transcripts among its {len(archive.names)} files",
@@ -72,7 +72,7 @@ def _read_files(archive: Archive, name: str, skip: Skip) -> Iterator[Conversatio
 
 
 def _read_entry(archive: Archive, entry: str, name: str, skip: Skip) -> Iterator[Conversation]:
-    place = f"{name}, {entry}"
+    place = f"{name}, {shown(entry)}"
     with archive.open(entry) as source:
         yield from read_text(Text(text_blocks(source, place), Place(place)), skip)
 
@@ -87,4 +87,5 @@ def _header(archive: Archive, name: str) -> dict[str, Any]:
 
 def _natural(names: Iterable[str]) -> list[str]:
     """Sorted so that s2 comes before s10."""
-    return sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])
+    # Splitting at the numbers leaves text at the even places and numbers at the odd ones.
+    return sorted(names, key=lambda name: [int(p) if n % 2 else p for n, p in enumerate(re.split(r"(\d+)", name))])

@@ -29,13 +29,15 @@ _WORDS: dict[str, Role] = {
 }
 _LETTERS: dict[str, Role] = {"q": "user", "a": "assistant"}
 _NAME = "|".join(sorted(_WORDS, key=len, reverse=True))
+# ASCII, for other letters fold to these: a long s is no s of "user".
+_FLAGS = re.IGNORECASE | re.ASCII
 # style: how a line begins that names its speaker.
 _STYLES: dict[str, re.Pattern[str]] = {
-    "[USER]": re.compile(rf"[ \t]*\[({_NAME})\][ \t]*:?", re.IGNORECASE),
-    "**User:**": re.compile(rf"[ \t]*(?:[-*][ \t]+)?\*\*({_NAME})(?:\*\*[ \t]*:|:[ \t]*\*\*)", re.IGNORECASE),
-    "### User": re.compile(rf"[ \t]*#{{1,6}}[ \t]*({_NAME})[ \t]*(?::|$)", re.IGNORECASE),
-    "User:": re.compile(rf"[ \t]*({_NAME})[ \t]*:", re.IGNORECASE),
-    "Q:": re.compile(r"[ \t]*([qa])[ \t]*:", re.IGNORECASE),
+    "[USER]": re.compile(rf"[ \t]*\[({_NAME})\][ \t]*:?", _FLAGS),
+    "**User:**": re.compile(rf"[ \t]*(?:[-*][ \t]+)?\*\*({_NAME})(?:\*\*[ \t]*:|:[ \t]*\*\*)", _FLAGS),
+    "### User": re.compile(rf"[ \t]*#{{1,6}}[ \t]*({_NAME})[ \t]*(?::|$)", _FLAGS),
+    "User:": re.compile(rf"[ \t]*({_NAME})[ \t]*:", _FLAGS),
+    "Q:": re.compile(r"[ \t]*([qa])[ \t]*:", _FLAGS),
 }
 
 

@@ -38,6 +38,11 @@ class Place:
         return ", ".join([self.file, *line, *path])
 
 
+def shown(name: str) -> str:
+    """A file's name as it can be printed: one with control or invisible characters, or that is no text, is quoted."""
+    return name if name.isprintable() else repr(name)
+
+
 def _step(step: int | str) -> str:
     if isinstance(step, int):
         return f"[{step}]"

@@ -13,11 +13,12 @@ from typing import BinaryIO
 
 from ..conversation import Conversation
 from ..errors import TranscriptError
+from ..strict_json import whole_characters
 from .archive import MAX_ARCHIVE_BYTES
 from .decoding import ByteSource, filled, text_blocks
 from .documents import read_text
 from .exports import read_zip
-from .place import Place, UnknownShape
+from .place import Place, UnknownShape, shown
 from .skipping import Skip, ignore
 from .sources import PathLike, Source, sources
 from .text_source import Text
@@ -63,7 +64,11 @@ def iter_conversations(paths: Paths, *, on_skip: Skip = ignore) -> Iterator[Conv
 
     for source in sources(given, skip):
         for number, conversation in enumerate(_read_source(source, skip), start=1):
-            named = conversation if conversation.id else replace(conversation, id=f"{source.label}#{number}")
+            named = (
+                conversation
+                if conversation.id
+                else replace(conversation, id=whole_characters(f"{source.label}#{number}"))
+            )
             ids.add(named, source, number)
             yield named
     if not ids:
@@ -100,7 +105,7 @@ def _nothing(given: list[PathLike], passed_over: list[tuple[str, str]]) -> Trans
     reasons = "; ".join(f"{place}: {reason}" for place, reason in passed_over)
     return TranscriptError(
         "no conversation to read" + (f" ({reasons})" if reasons else ": nothing in it looks like a transcript"),
-        where=", ".join(os.fspath(path) for path in given[:3]),
+        where=", ".join(shown(os.fspath(path)) for path in given[:3]),
         hint="Give a transcript file, or a folder that holds some.",
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import TranscriptError
+from .place import shown
 from .skipping import Skip
 
 PathLike = str | os.PathLike[str]
@@ -31,7 +32,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        return "standard input" if self.path == STDIN else self.path
+        return "standard input" if self.path == STDIN else shown(self.path)
 
     def open(self) -> AbstractContextManager[BinaryIO]:
         if self.path == STDIN:
@@ -63,7 +64,7 @@ def _labelled(paths: list[str], skip: Skip) -> Iterator[Source]:
         elif os.path.isdir(path):
             yield from _in_folder(path, f"{label}/" if len(paths) > 1 else "", skip)
         elif not os.path.exists(path):
-            raise TranscriptError("no such file or folder", where=path)
+            raise TranscriptError("no such file or folder", where=shown(path))
         else:
             yield Source(path, label)
 
@@ -75,7 +76,7 @@ def _in_folder(folder: str, label: str, skip: Skip) -> Iterator[Source]:
             if Path(path).suffix.lower() in SUFFIXES and os.path.isfile(path):
                 yield Source(path, label + Path(path).relative_to(folder).as_posix(), found_in_folder=True)
             else:
-                skip(path, "not opened: its name is not that of a transcript")
+                skip(shown(path), "not opened: its name is not that of a transcript")
 
 
 def _refuse(fault: OSError) -> None:

@@ -132,6 +132,14 @@ def test_a_bomb_that_lies_about_its_size_is_stopped_at_the_declared_size(
     assert unpacked <= 1000
 
 
+def test_odd_names_of_entries_are_shown_on_one_line_and_break_no_order(write: Write) -> None:
+    names = ["\u00b2.json", "1.json", "x\n\x1b[31m\u202e.json", "\u0663.json"]
+    path = write(packed({name: {**TALK, "id": n} for n, name in enumerate(names)}))
+    conversations = read(path)
+    assert sorted(c.id for c in conversations) == ["0", "1", "2", "3"]
+    assert all(str(c.source).isprintable() for c in conversations)
+
+
 def test_a_path_that_climbs_out_of_the_zip_writes_nothing(write: Write, tmp_path: Path) -> None:
     path = write(packed({"../../evil/conversations.json": [CHAT]}), "inner/zip")
     assert [c.id for c in read(path)] == ["c1"]

@@ -103,7 +103,7 @@ _values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(st.lists(_values, max_size=6), st.integers(1, 9), st.sampled_from([None, 1]), st.booleans())
 def test_the_elements_of_a_list_are_the_same_wherever_the_blocks_end(
     values: list[object], chars: int, indent: int | None, ascii: bool

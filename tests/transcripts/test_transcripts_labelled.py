@@ -91,7 +91,8 @@ def test_an_empty_message_stays(read_one: ReadOne) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Dear diary,\nUser: hi\n", "hello", "# Notes\n", "Users: 3\n", "[12:30] User: hi", "user hi"]
+    "text",
+    ["Dear diary,\nUser: hi\n", "hello", "# Notes\n", "Users: 3\n", "U\u017fer: hi\n", "[12:30] User: hi", "user hi"],
 )
 def test_text_that_does_not_begin_with_a_speaker_is_no_transcript(write: Write, text: str) -> None:
     with pytest.raises(TranscriptError, match="not a transcript"):

@@ -18,7 +18,7 @@ from aipsy_judge.errors import TranscriptError
 from aipsy_judge.transcripts import read, to_dict
 
 Write = Callable[..., Path]
-relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
 
 _KEYS = tuple(
     """

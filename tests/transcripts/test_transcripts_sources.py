@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from transcript_makers import said, zstd_zip
 
 from aipsy_judge.errors import EXIT_INPUT, TranscriptError
 from aipsy_judge.transcripts import FORMATS, iter_conversations, read
+from aipsy_judge.transcripts.sources import Source
 
 Write = Callable[..., Path]
 
@@ -49,9 +51,17 @@ def test_the_format_is_told_by_the_content_not_by_the_name(write: Write, name: s
 
 
 def test_a_folder_is_read_with_its_subfolders_in_the_order_of_the_names(write: Write, tmp_path: Path) -> None:
-    for name in ("b.json", "a.json", "sub/c.jsonl", ".hidden/d.json", "sub/.e.json"):
+    for name in ("b.json", "a.json", "y/c.jsonl", "x/d.json", ".hidden/e.json", "x/.f.json"):
         write(TALK, f"talks/{name}")
-    assert [c.id for c in read(tmp_path / "talks")] == ["a.json#1", "b.json#1", "sub/c.jsonl#1"]
+    assert [c.id for c in read(tmp_path / "talks")] == ["a.json#1", "b.json#1", "x/d.json#1", "y/c.jsonl#1"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name")
+def test_a_file_whose_name_is_no_text_is_read(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"a\xff\n.json")).write_text(json.dumps(TALK))
+    [conversation] = read(tmp_path)
+    assert conversation.id == "a\ufffd\n.json#1"
+    assert str(conversation.source).isprintable()
 
 
 def test_strays_in_a_folder_are_passed_over_and_told(write: Write, tmp_path: Path) -> None:
@@ -136,12 +146,13 @@ def test_a_missing_file_is_one_error_with_the_exit_code_of_bad_input(tmp_path: P
     assert caught.value.exit_code == EXIT_INPUT == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_an_error(write: Write) -> None:
-    path = write(TALK)
-    path.chmod(0)
-    with pytest.raises(TranscriptError, match="cannot be read"):
-        read(path)
+def test_a_file_that_may_not_be_read_is_an_error(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Source) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Source, "open", refuse)
+    with pytest.raises(TranscriptError, match=r"talk: cannot be read: Permission denied"):
+        read(write(TALK))
 
 
 @pytest.mark.parametrize(
