@@ -84,7 +84,7 @@ def load_gate(path: str | Path) -> Gate:
 
 def parse_gate(text: str, *, where: str) -> Gate:
     """A gate from YAML text. Raises InputError."""
-    hint = "aipsy_judge/data/gate-example.yaml explains every key."
+    hint = "`aipsy-judge report --gate-example` prints one with every key explained."
     try:
         return Gate.model_validate(_mapping(text, where))
     except yaml.YAMLError as error:

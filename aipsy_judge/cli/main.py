@@ -14,6 +14,7 @@ from ..report.visible import visible
 VERBS: dict[str, tuple[str, str]] = {
     "score": ("score", "Judge every assistant turn of conversations, on this machine."),
     "rubric": ("rubric", "Show or check a rubric."),
+    "report": ("report", "Write the report, JUnit XML or the gate's result of a stored run."),
     "compare": ("compare", "Compare two runs, paired by item."),
     "repeat": ("repeat", "Judge the same input several times: how repeatable is the judge?"),
     "rescore": ("rescore", "Read stored raw replies again, without a model."),
