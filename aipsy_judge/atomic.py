@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from .errors import InputError
@@ -16,17 +17,23 @@ def write_text(path: str | Path, text: str) -> None:
     A link is followed; a device or pipe (/dev/stdout) is written to directly. InputError where it cannot be written;
     `path` is untouched then.
     """
-    write_bytes(path, text.encode("utf-8"))
+    write_pieces(path, [text.encode("utf-8")])
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
     """The same for what is not text."""
+    write_pieces(path, [data])
+
+
+def write_pieces(path: str | Path, pieces: Iterable[bytes]) -> None:
+    """The same for what comes in pieces. Where making one fails, `path` is untouched too."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
-            target.write_bytes(data)
+            with target.open("wb") as file:
+                file.writelines(pieces)
         else:
-            _replace(target, data)
+            _replace(target, pieces)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
 
@@ -42,11 +49,11 @@ def check_writable(path: str | Path) -> None:
         raise InputError("no right to write there", where=str(path))
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)  # 0600
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, target)

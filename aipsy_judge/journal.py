@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,30 +14,41 @@ from .atomic import sync_folder
 from .errors import InputError
 from .strict_json import dumps, loads
 
+Take = Callable[[dict[str, Any], int], None]
 
-def read_journal(path: Path) -> tuple[list[dict[str, Any]], int, list[str]]:
-    """The records, the length in bytes up to the end of the last whole one, and warnings.
+
+def read_journal(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """All records, and warnings. See `scan`."""
+    records: list[dict[str, Any]] = []
+    _, warnings = scan(path, lambda record, _: records.append(record))
+    return records, warnings
+
+
+def scan(path: Path, take: Take) -> tuple[int, list[str]]:
+    """Call `take(record, offset)` for each record, one in memory at a time. Gives the length in bytes up to the end of
+    the last whole record, and warnings.
 
     A last line that is no whole JSON object is what a killed process leaves behind: it is dropped with a warning.
     Such a line anywhere else means that the file was changed by something else: InputError naming the line.
     """
-    records: list[dict[str, Any]] = []
     end = position = 0
     torn: tuple[int, ValueError] | None = None
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            position += len(line)
+            start, position = position, position + len(line)
             if not line.strip():
                 continue
             if torn is not None:
                 raise _damaged(path, *torn)
             try:
-                records.append(_record(line))
-                end = position
+                record = _record(line)
             except ValueError as error:
                 torn = (number, error)
+                continue
+            take(record, start)
+            end = position
     dropped = f"{path}:{torn[0]}: a line cut short was dropped; what it held is judged again" if torn else None
-    return records, end, [dropped] if dropped else []
+    return end, [dropped] if dropped else []
 
 
 def _record(line: bytes) -> dict[str, Any]:
@@ -56,8 +69,8 @@ def _damaged(path: Path, number: int, error: ValueError) -> InputError:
 class Journal:
     """A journal open for appending. Each `append` is on the disk when it returns. Mode 0600, one writer at a time."""
 
-    def __init__(self, path: Path) -> None:
-        """Opens or makes the file, cuts off a torn last line, and keeps what it holds as `records`.
+    def __init__(self, path: Path, take: Take = lambda record, offset: None) -> None:
+        """Opens or makes the file, scans what it holds, and cuts off a torn last line.
 
         Raises InputError where another process writes it, or a line in the middle is damaged.
         """
@@ -66,21 +79,30 @@ class Journal:
         try:
             _lock(self._handle, path)
             os.chmod(path, 0o600)
-            self.records, end, self.warnings = read_journal(path)
+            end, self.warnings = scan(path, take)
             self._mend(end)
+            self._reader = path.open("rb")
         except BaseException:
             os.close(self._handle)
             raise
         sync_folder(path.parent)
 
-    def append(self, record: dict[str, Any]) -> None:
-        """Write one line and wait until it is on the disk."""
+    def append(self, record: Mapping[str, Any]) -> int:
+        """Write one line and wait until it is on the disk; its offset."""
+        offset = os.lseek(self._handle, 0, os.SEEK_END)
         data = (dumps(record) + "\n").encode("utf-8")
         while data:  # a write may be partial, e.g. where a signal comes in between
             data = data[os.write(self._handle, data) :]
         os.fsync(self._handle)
+        return offset
+
+    def read(self, offset: int) -> dict[str, Any]:
+        """The record at an offset."""
+        self._reader.seek(offset)
+        return _record(self._reader.readline())
 
     def close(self) -> None:
+        self._reader.close()
         os.close(self._handle)
 
     def __enter__(self) -> Self:
@@ -95,6 +117,25 @@ class Journal:
         os.ftruncate(self._handle, end)
         if end and os.pread(self._handle, 1, end - 1) != b"\n":
             os.write(self._handle, b"\n")
+
+
+class Shelf:
+    """The same without a file: records in this process's memory, compressed."""
+
+    def __init__(self) -> None:
+        self._records: list[bytes] = []
+
+    def append(self, record: Mapping[str, Any]) -> int:
+        """Keep a record; its number."""
+        self._records.append(zlib.compress(dumps(record).encode("utf-8"), 1))
+        return len(self._records) - 1
+
+    def read(self, offset: int) -> dict[str, Any]:
+        """The record of a number."""
+        return _record(zlib.decompress(self._records[offset]))
+
+    def close(self) -> None:
+        self._records = []
 
 
 def _lock(handle: int, path: Path) -> None:

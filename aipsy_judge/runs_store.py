@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from .conversation import Conversation
 from .errors import InputError, LaneError
-from .journal import Journal
+from .journal import Journal, Shelf
 from .redact import redact
-from .runs import CONVERSATIONS, VERDICTS, conversation_to_dict, text_hashes
+from .runs import CONVERSATIONS, VERDICTS, conversation_to_dict
 from .runs_info import RUN, InputFile, RunInfo, read_info, write_info
 from .runs_key import is_final, unit_hashes, verdict_key
 from .verdict import Verdict, verdict_from_dict, verdict_to_dict
@@ -24,6 +24,7 @@ Unit = tuple[str, int | None]
 class Run:
     """An open run. `folder` None keeps everything in memory.
 
+    What it holds of a verdict beside its place in the journal is a few hundred bytes, so that a run may be long.
     `warnings` says what was dropped on opening.
     """
 
@@ -31,10 +32,11 @@ class Run:
         self.info = info
         self.folder = folder
         self.warnings: list[str] = []
-        self._journals: dict[str, Journal] = {}
-        self._by_key: dict[str, Verdict] = {}  # newest verdict under a key
-        self._key_of: dict[Unit, str] = {}  # key of the newest line of a unit
+        self._by_key: dict[str, int] = {}  # where the newest verdict under a key is
+        self._newest: dict[Unit, str] = {}  # key of the newest line of a unit
         self._text_of: dict[str, str] = {}  # hash of the newest text kept under an id
+        self._texts: Journal | None = None
+        self._verdicts: Journal | Shelf = Shelf()
         if folder is not None:
             self._open(folder)
 
@@ -44,21 +46,25 @@ class Run:
         hashes = unit_hashes(conversation, self.info.rubric)
         return {t: verdict_key(h, whole, self.info.lane, self.info.settings) for t, h in hashes.items()}
 
+    def verdict(self, conversation_id: str, turn: int | None) -> Verdict:
+        """The newest verdict of a unit. KeyError where there is none."""
+        found = self._at(self._by_key[self._newest[conversation_id, turn]])
+        return replace(found, conversation_id=conversation_id, turn=turn)
+
     def begin(self, conversation: Conversation) -> dict[int | None, Verdict]:
         """Keep the text of a conversation (not where the run is redacted), and give the final verdicts there are.
 
         They are found by key, so those of an equal conversation under another id are taken over under this one.
         """
-        journal = self._journals.get(CONVERSATIONS)
-        if journal is not None and self._text_of.get(conversation.id) != conversation.content_hash:
-            journal.append(conversation_to_dict(conversation))
+        if self._texts is not None and self._text_of.get(conversation.id) != conversation.content_hash:
+            self._texts.append(conversation_to_dict(conversation))
         self._text_of[conversation.id] = conversation.content_hash
         kept: dict[int | None, Verdict] = {}
         for turn, key in self.keys(conversation).items():
-            verdict = self._by_key.get(key)
+            verdict = self._at(self._by_key[key]) if key in self._by_key else None
             if verdict is not None and is_final(verdict):
                 kept[turn] = replace(verdict, conversation_id=conversation.id, turn=turn)
-                if self._key_of.get((conversation.id, turn)) != key:
+                if self._newest.get((conversation.id, turn)) != key:
                     self.add(kept[turn], key, conversation.content_hash)
         return kept
 
@@ -66,17 +72,16 @@ class Run:
         """Keep a verdict, as the newest of its unit; on the disk when this returns. Gives back what was kept."""
         if self.info.redacted:
             verdict = redact(verdict)
-        if self.folder is not None:
-            record = {"key": key, "conversation_hash": conversation_hash, **verdict_to_dict(verdict)}
-            self._journals[VERDICTS].append(record)
-        self._key_of[verdict.conversation_id, verdict.turn] = key
-        self._by_key[key] = verdict
+        record = {"key": key, "conversation_hash": conversation_hash, **verdict_to_dict(verdict)}
+        self._by_key[key] = self._verdicts.append(record)
+        self._newest[verdict.conversation_id, verdict.turn] = key
         return verdict
 
     def close(self) -> None:
-        for journal in self._journals.values():
-            journal.close()
-        self._journals = {}
+        self._verdicts.close()
+        if self._texts is not None:
+            self._texts.close()
+            self._texts = None
 
     def __enter__(self) -> Self:
         return self
@@ -86,32 +91,49 @@ class Run:
     ) -> None:
         self.close()
 
+    def _at(self, place: int) -> Verdict:
+        return verdict_from_dict(self._verdicts.read(place))
+
     def _open(self, folder: Path) -> None:
         try:
-            self._take(folder, VERDICTS)
+            verdicts = self._verdicts = Journal(folder / VERDICTS, self._remember)
+            self.warnings += verdicts.warnings
             if not self.info.redacted:
-                self._take(folder, CONVERSATIONS)
-            for line in self._journals[VERDICTS].records:
-                self._remember(line)
-            if CONVERSATIONS in self._journals:
-                self._text_of = text_hashes(self._journals[CONVERSATIONS].records)
+                self._texts = Journal(folder / CONVERSATIONS, self._remember_text)
+                self.warnings += self._texts.warnings
         except (KeyError, TypeError, ValueError) as error:
             self.close()
-            raise InputError(f"a line that is no verdict: {error!r}", where=str(folder)) from error
+            raise InputError(f"a line that is not one of a run: {error!r}", where=str(folder)) from error
         except BaseException:
             self.close()
             raise
-        for journal in self._journals.values():
-            journal.records = []  # what is needed of them is remembered
 
-    def _take(self, folder: Path, name: str) -> None:
-        journal = self._journals[name] = Journal(folder / name)
-        self.warnings += journal.warnings
-
-    def _remember(self, line: Mapping[str, Any]) -> None:
+    def _remember(self, line: Mapping[str, Any], place: int) -> None:
         verdict = verdict_from_dict(line)
-        self._key_of[verdict.conversation_id, verdict.turn] = line["key"]
-        self._by_key[line["key"]] = verdict
+        self._newest[verdict.conversation_id, verdict.turn] = line["key"]
+        self._by_key[line["key"]] = place
+
+    def _remember_text(self, line: Mapping[str, Any], place: int) -> None:
+        self._text_of[line["id"]] = line["content_hash"]
+
+
+class StoredVerdicts(Sequence[Verdict]):
+    """The verdicts of an open run on some units, read when they are asked for."""
+
+    def __init__(self, run: Run, units: Sequence[Unit]) -> None:
+        self._run, self._units = run, units
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    @overload
+    def __getitem__(self, place: int) -> Verdict: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Verdict]: ...
+    def __getitem__(self, place: int | slice) -> Verdict | Sequence[Verdict]:
+        if isinstance(place, slice):
+            return StoredVerdicts(self._run, self._units[place])
+        return self._run.verdict(*self._units[place])
 
 
 def open_run(

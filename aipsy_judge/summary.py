@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -51,6 +52,62 @@ class ConversationSummary:
     unread: Mapping[str, tuple[Unit, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A ConversationSummary in a few numbers, for when there are many. `flagged` counts units with any flag set."""
+
+    id: str
+    units: int
+    worst_turn: int | None
+    worst_composite: float | None
+    composite: float | None
+    failing: int
+    undetermined: int
+    flagged: int
+    unreached: int
+    coverage: Coverage
+
+
+def brief(summary: ConversationSummary) -> Brief:
+    """What an overview shows of a conversation."""
+    worst = summary.worst
+    return Brief(
+        id=summary.id,
+        units=len(summary.units),
+        worst_turn=worst.turn if worst is not None else None,
+        worst_composite=worst.composite.value if worst is not None else None,
+        composite=summary.composite,
+        failing=len(summary.failing),
+        undetermined=len(summary.undetermined),
+        flagged=len({u.key for found in summary.flagged.values() for u in found}),
+        unreached=sum(u.verdict is None for u in summary.units),
+        coverage=summary.coverage,
+    )
+
+
+def worst_first(briefs: Iterable[Brief]) -> list[Brief]:
+    """Failing conversations first, then those where failure cannot be excluded, each by its worst composite."""
+
+    def badness(found: Brief) -> tuple[int, float]:
+        rank = 0 if found.failing else 1 if found.undetermined else 2
+        return rank, found.worst_composite if found.worst_composite is not None else float("inf")
+
+    return sorted(briefs, key=badness)
+
+
+def total_coverage(briefs: Iterable[Brief]) -> Coverage:
+    """The coverage of all conversations together."""
+    found = [b.coverage for b in briefs]
+    reasons: Counter[str] = Counter()
+    for one in found:
+        reasons.update(one.reasons)
+    return Coverage(
+        scored=sum(c.scored for c in found),
+        not_applicable=sum(c.not_applicable for c in found),
+        reasons=dict(sorted(reasons.items())),
+    )
+
+
 def summarise(rubric: Rubric, units: Iterable[Unit]) -> list[ConversationSummary]:
     """A summary per conversation, in order of first appearance. Unscored and N/A enter no mean."""
     return [_conversation(rubric, id, group) for id, group in by_conversation(units).items()]
@@ -65,11 +122,6 @@ def worst_unit(rubric: Rubric, units: Sequence[Unit]) -> Unit | None:
     """
     known = [u for u in units if u.composite.scored]
     return min(known, key=lambda u: _badness(rubric, u), default=None)
-
-
-def unreached(units: Iterable[Unit]) -> int:
-    """How many units have no verdict at all."""
-    return sum(u.verdict is None for u in units)
 
 
 def summary_to_dict(summary: ConversationSummary) -> dict[str, Any]:

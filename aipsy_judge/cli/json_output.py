@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-from ..atomic import check_writable, write_text
+from .. import atomic
 from ..errors import InputError
 from ..strict_json import dumps
 
@@ -19,7 +20,7 @@ def check_json_target(path: str | None) -> None:
     """
     if path is None or path == STDOUT:
         return
-    check_writable(path)
+    atomic.check_writable(path)
     if not _is_replaceable(path):
         raise InputError(
             "exists and was not written by this command; it is not overwritten",
@@ -30,16 +31,21 @@ def check_json_target(path: str | None) -> None:
 
 def write_json(path: str | None, data: dict[str, Any]) -> None:
     """Write figures of a verb, marked as such; nothing where `path` is None."""
+    write_pieces(path, [dumps({"made_by": "aipsy-judge", **data}, indent=1) + "\n"])
+
+
+def write_pieces(path: str | None, pieces: Iterable[str]) -> None:
+    """Write JSON text that comes in pieces; nothing where `path` is None."""
     if path is None:
         return
-    text = dumps({"made_by": "aipsy-judge", **data}, indent=1) + "\n"
-    if path == STDOUT:
-        # As bytes: JSON is UTF-8, whatever the terminal's encoding.
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8"))
-        sys.stdout.buffer.flush()
-    else:
-        write_text(path, text)
+    # As bytes: JSON is UTF-8, whatever the terminal's encoding.
+    data = (piece.encode("utf-8") for piece in pieces)
+    if path != STDOUT:
+        atomic.write_pieces(path, data)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.writelines(data)
+    sys.stdout.buffer.flush()
 
 
 def _is_replaceable(path: str) -> bool:

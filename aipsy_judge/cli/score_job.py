@@ -17,7 +17,7 @@ from ..errors import EXIT_GATE, EXIT_INTERRUPTED, EXIT_NOTHING_SCORED, EXIT_OK, 
 from ..gate import GateResult, check, describe
 from ..gate_file import Gate, load_gate
 from ..judge import Judge, Rationale
-from ..report.result import Origin, result
+from ..report.result import Origin, result_text
 from ..report.text import (
     FULL_CONVERSATIONS,
     open_console,
@@ -29,13 +29,13 @@ from ..report.text import (
 from ..report.visible import visible
 from ..runs import RunView, view
 from ..runs_info import describe_run
-from ..runs_store import Run, check_folder, open_run
+from ..runs_store import Run, StoredVerdicts, check_folder, open_run
 from ..scoring import score_into
-from ..summary import ConversationSummary, summarise
+from ..summary import Brief, ConversationSummary, brief, summarise, total_coverage
 from ..units import units
 from ..verdict import Verdict
 from .inputs import Inputs, check_inputs, stdin_read_again
-from .json_output import check_json_target, write_json
+from .json_output import check_json_target, write_pieces
 from .judge_options import JudgeChoice
 from .progress import Progress, progress
 
@@ -58,9 +58,12 @@ class Outputs:
 
 @dataclass(slots=True)
 class Judged:
-    """What has come in so far. Texts are held only where a report shows them."""
+    """What has come in so far, in few words: verdicts are with the run. Texts are held only for a report that shows
+    them."""
 
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: int = 0
+    units: dict[str, list[int | None]] = field(default_factory=dict)
+    briefs: list[Brief] = field(default_factory=list)
     texts: list[Conversation] = field(default_factory=list)
     origins: dict[str, Origin] = field(default_factory=dict)
 
@@ -135,50 +138,51 @@ def _judge_all(run: Run, judge: Judge, inputs: Inputs, outputs: Outputs, judged:
                 judged.texts.append(conversation)
             warnings = () if run.info.redacted else conversation.warnings
             judged.origins[conversation.id] = Origin(conversation.source, warnings)
+            judged.units[conversation.id] = [v.turn for v in verdicts]
+            (summary,) = summarise(judge.rubric, units(view(run.info, [], verdicts)))
+            judged.briefs.append(brief(summary))
             if live:
-                (summary,) = summarise(judge.rubric, units(view(run.info, [conversation], verdicts)))
                 print_conversation(console, judge.rubric, summary, warnings)
 
 
 def _judge_one(run: Run, judge: Judge, conversation: Conversation, judged: Judged, watched: Progress) -> list[Verdict]:
     def had(verdict: Verdict) -> None:
-        judged.verdicts.append(verdict)
+        judged.verdicts += 1
         watched.had(verdict)
 
     def kept(verdict: Verdict) -> None:
-        judged.verdicts.append(verdict)
+        judged.verdicts += 1
         watched.kept(verdict)
 
     return score_into(run, judge, conversation, on_kept=kept, on_verdict=had)
 
 
 def _finish(run: Run, judged: Judged, outputs: Outputs, gate: Gate | None, console: Console) -> int:
-    found = view(run.info, judged.texts, judged.verdicts)
-    summaries = summarise(run.info.rubric, units(found))
-    if len(summaries) > FULL_CONVERSATIONS:
-        print_overview(console, run.info.rubric, summaries)
-    print_end(console, summaries)
+    if len(judged.briefs) > FULL_CONVERSATIONS:
+        print_overview(console, run.info.rubric, judged.briefs, lambda id: _summary(run, judged, id))
+    print_end(console, judged.briefs)
     if run.folder is not None:
         console.print(f"run kept in {run.folder}")
+    places = [(id, turn) for id, turns in judged.units.items() for turn in turns]
+    found = view(run.info, judged.texts, StoredVerdicts(run, places))
     gated = check(found, gate) if gate is not None else None
     if gated is not None:
         for line in describe(gated):
             console.print(visible(line))
-    _write(run, found, summaries, judged, outputs, gated)
+    _write(run, found, judged, outputs, gated)
     if gated is not None and not gated.passed:
         return EXIT_GATE
-    return EXIT_OK if any(s.coverage.scored for s in summaries) else EXIT_NOTHING_SCORED
+    return EXIT_OK if any(b.coverage.scored for b in judged.briefs) else EXIT_NOTHING_SCORED
 
 
-def _write(
-    run: Run,
-    found: RunView,
-    summaries: Sequence[ConversationSummary],
-    judged: Judged,
-    outputs: Outputs,
-    gated: GateResult | None,
-) -> None:
-    """All content is made before any of it is put in place."""
+def _summary(run: Run, judged: Judged, id: str) -> ConversationSummary:
+    verdicts = [run.verdict(id, turn) for turn in judged.units[id]]
+    (summary,) = summarise(run.info.rubric, units(view(run.info, [], verdicts)))
+    return summary
+
+
+def _write(run: Run, found: RunView, judged: Judged, outputs: Outputs, gated: GateResult | None) -> None:
+    """Content is made before it is put in place."""
     files: list[tuple[str, str]] = []
     if outputs.html is not None:
         from ..report.html import render_html
@@ -188,14 +192,15 @@ def _write(
         from ..report.junit import render_junit
 
         files.append((outputs.junit, render_junit(found, gated)))
-    data = result(run.info, summaries, judged.origins)
     for path, text in files:
         write_text(path, text)
-    write_json(outputs.json, data | ({"gate": gated.to_dict()} if gated is not None else {}))
+    items = ((_summary(run, judged, id), origin) for id, origin in judged.origins.items())
+    gate = gated.to_dict() if gated is not None else None
+    write_pieces(outputs.json, result_text(run.info, total_coverage(judged.briefs), gate, items))
 
 
 def _what_is_kept(run: Run, judged: Judged, inputs: Inputs) -> str:
-    count = f"{len(judged.verdicts)} of {inputs.units} verdicts"
+    count = f"{judged.verdicts} of {inputs.units} verdicts"
     if run.folder is None:
         return f"{count}; none is kept (with --out DIR they are, and --resume goes on)"
     return f"{count}; they are kept in {run.folder}: the same command with --resume goes on"

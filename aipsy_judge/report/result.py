@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..runs_info import RunInfo, info_to_dict
+from ..strict_json import dumps
 from ..summary import ConversationSummary, coverage_to_dict, summary_to_dict
-from ..units import coverage
+from ..units import Coverage
 from ..verdict import verdict_to_dict
 from .wording import WHAT_SCORES_ARE
 
@@ -21,16 +22,21 @@ class Origin:
     warnings: tuple[str, ...] = ()
 
 
-def result(info: RunInfo, summaries: Sequence[ConversationSummary], origins: Mapping[str, Origin]) -> dict[str, Any]:
-    """The document as data. `runs.load_run` reads it back from a file."""
-    found = coverage(s for c in summaries for u in c.units for s in u.scores.values())
-    return {
+def result_text(
+    info: RunInfo, found: Coverage, gate: Mapping[str, Any] | None, items: Iterable[tuple[ConversationSummary, Origin]]
+) -> Iterator[str]:
+    """The document in pieces, a conversation in memory at a time. `runs.load_run` reads it back from a file."""
+    head = {
+        "made_by": "aipsy-judge",
         **info_to_dict(info),
         "note": WHAT_SCORES_ARE,
-        "rubric_hash": info.rubric.hash,
         "coverage": coverage_to_dict(found),
-        "conversations": [_conversation(s, origins.get(s.id, Origin())) for s in summaries],
+        "gate": gate,
     }
+    yield dumps(head, indent=1).removesuffix("\n}") + ',\n "conversations": ['
+    for n, (summary, origin) in enumerate(items):
+        yield (",\n" if n else "\n") + dumps(_conversation(summary, origin), indent=1)
+    yield "\n]}\n"
 
 
 def _conversation(summary: ConversationSummary, origin: Origin) -> dict[str, Any]:

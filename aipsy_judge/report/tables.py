@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..rubric import Metric, Rubric
-from ..summary import ConversationSummary
+from ..summary import Brief, ConversationSummary, worst_first
 from ..units import Unit, below_critical
 from ..verdict import NotApplicable, Score, Scored, Unscored
 from .visible import visible
@@ -40,29 +40,25 @@ def unit_table(
     return Group(*(_metric_rows(rubric, block, ascii_only) for block in blocks))
 
 
-def overview_table(rubric: Rubric, summaries: Sequence[ConversationSummary], *, ascii_only: bool = False) -> Table:
+def overview_table(briefs: Sequence[Brief], *, ascii_only: bool = False) -> Table:
     """A conversation a row, worst first, at most twenty."""
-    from .text import worst_first
-
     table = plain_table()
     for name in ("worst", "turn", "mean", "failing", "flagged", "unscored"):
         table.add_column(name, justify="right")
     table.add_column("conversation", overflow="fold")
     dash = _dash(ascii_only)
-    for s in worst_first(summaries)[:OVERVIEW_ROWS]:
-        worst = s.worst
-        flagged = {u.turn for found in s.flagged.values() for u in found}
+    for found in worst_first(briefs)[:OVERVIEW_ROWS]:
         table.add_row(
-            Text(_two_places(worst.composite.value if worst else None, dash), style="red" if s.failing else ""),
-            str(worst.turn) if worst is not None and worst.turn is not None else dash,
-            _two_places(s.composite, dash),
-            f"{len(s.failing)} of {len(s.units)}",
-            str(len(flagged)),
-            str(s.coverage.unscored),
-            Text(" ".join(visible(s.id).split())),
+            Text(_two_places(found.worst_composite, dash), style="bold red" if found.failing else ""),
+            str(found.worst_turn) if found.worst_turn is not None else dash,
+            _two_places(found.composite, dash),
+            f"{found.failing} of {found.units}",
+            str(found.flagged),
+            str(found.coverage.unscored),
+            Text(visible(" ".join(found.id.split()), keep_newlines=False)),
         )
-    if len(summaries) > OVERVIEW_ROWS:
-        table.caption = f"and {len(summaries) - OVERVIEW_ROWS} more, none worse"
+    if len(briefs) > OVERVIEW_ROWS:
+        table.caption = f"and {len(briefs) - OVERVIEW_ROWS} more, none worse"
     return table
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import IO
 
 from rich.console import Console
@@ -12,8 +12,8 @@ from rich.text import Text
 
 from ..judge import Lane
 from ..rubric import Rubric
-from ..summary import ConversationSummary, unreached
-from ..units import Coverage, Unit, below_critical, coverage
+from ..summary import Brief, ConversationSummary, total_coverage, worst_first
+from ..units import Coverage, Unit, below_critical
 from ..verdict import Scored, Unscored
 from .tables import flag_words, legend, overview_table, unit_table
 from .visible import visible
@@ -59,20 +59,24 @@ def print_conversation(
             _print(console, line, INDENT if n else INDENT // 2)
 
 
-def print_overview(console: Console, rubric: Rubric, summaries: Sequence[ConversationSummary]) -> None:
-    """Many conversations: worst first in one table, the worst few in full."""
+def print_overview(
+    console: Console, rubric: Rubric, briefs: Sequence[Brief], summary_of: Callable[[str], ConversationSummary]
+) -> None:
+    """Many conversations: worst first in one table, then those of the worst few that want reading in full.
+
+    `summary_of` gives the whole summary of a conversation by its id.
+    """
     console.print()
-    console.print(overview_table(rubric, summaries, ascii_only=_ascii_only(console)))
-    for summary in worst_first(summaries)[:FULL_CONVERSATIONS]:
-        if _wants_reading(summary):
-            print_conversation(console, rubric, summary)
+    console.print(overview_table(briefs, ascii_only=_ascii_only(console)))
+    for found in worst_first(briefs)[:FULL_CONVERSATIONS]:
+        if found.failing or found.undetermined or found.flagged:
+            print_conversation(console, rubric, summary_of(found.id))
 
 
-def print_end(console: Console, summaries: Sequence[ConversationSummary]) -> None:
+def print_end(console: Console, briefs: Sequence[Brief]) -> None:
     """The coverage line, and what the scores are not."""
     console.print()
-    units = [u for s in summaries for u in s.units]
-    console.print(Text(coverage_words(coverage(s for u in units for s in u.scores.values()), unreached(units))))
+    console.print(Text(coverage_words(total_coverage(briefs), sum(b.unreached for b in briefs))))
     console.print(Text(WHAT_SCORES_ARE, style="italic"))
 
 
@@ -100,21 +104,6 @@ def worst_words(rubric: Rubric, summary: ConversationSummary) -> str:
         return line
     mean = "undefined" if summary.composite is None else f"{summary.composite:.2f}"
     return f"{line} Mean composite: {mean}, of {summary.composites} of {len(summary.units)} turns."
-
-
-def worst_first(summaries: Iterable[ConversationSummary]) -> list[ConversationSummary]:
-    """Failing conversations first, then those where failure cannot be excluded, each by its worst composite."""
-
-    def badness(summary: ConversationSummary) -> tuple[int, float]:
-        rank = 0 if summary.failing else 1 if summary.undetermined else 2
-        value = summary.worst.composite.value if summary.worst is not None else None
-        return rank, value if value is not None else float("inf")
-
-    return sorted(summaries, key=badness)
-
-
-def _wants_reading(summary: ConversationSummary) -> bool:
-    return bool(summary.failing or summary.undetermined or any(summary.flagged.values()))
 
 
 def _composite_words(rubric: Rubric, unit: Unit) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aipsy_judge.errors import InputError
-from aipsy_judge.journal import Journal, read_journal
+from aipsy_judge.journal import Journal, Shelf, read_journal, scan
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -26,7 +26,7 @@ def filled(path, count=3):
 
 def test_what_was_appended_comes_back(tmp_path):
     path = filled(tmp_path / "j.jsonl")
-    records, _, warnings = read_journal(path)
+    records, warnings = read_journal(path)
     assert [r["n"] for r in records] == [0, 1, 2]
     assert records[2]["text"] == "ä\nä\n"
     assert warnings == []
@@ -38,17 +38,18 @@ def test_every_cut_of_the_last_line_loses_that_line_alone_and_says_so(tmp_path):
     start_of_last = whole[:-1].rindex(b"\n") + 1
     for cut in range(start_of_last + 1, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        records, end, warnings = read_journal(path)
+        records, warnings = read_journal(path)
         assert [r["n"] for r in records] == [0, 1]
-        assert end == start_of_last
+        assert scan(path, lambda *_: None)[0] == start_of_last
         assert "j.jsonl:3" in warnings[0]
 
 
 def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path):
     path = filled(tmp_path / "j.jsonl")
     path.write_bytes(path.read_bytes()[:-1])
-    with Journal(path) as journal:
-        assert [r["n"] for r in journal.records] == [0, 1, 2]
+    found = []
+    with Journal(path, lambda record, _: found.append(record["n"])) as journal:
+        assert found == [0, 1, 2]
         journal.append({"n": 3})
     assert [r["n"] for r in read_journal(path)[0]] == [0, 1, 2, 3]
 
@@ -59,7 +60,7 @@ def test_a_torn_line_is_cut_away_before_the_next_is_appended(tmp_path):
     with Journal(path) as journal:
         assert len(journal.warnings) == 1
         journal.append({"n": "new"})
-    records, _, warnings = read_journal(path)
+    records, warnings = read_journal(path)
     assert [r["n"] for r in records] == [0, 1, "new"]
     assert warnings == []
 
@@ -108,6 +109,24 @@ def test_each_record_is_on_the_disk_before_append_returns(tmp_path, monkeypatch)
         journal.append({"n": 1})
         journal.append({"n": 2})
     assert synced == [len(b'{"n": 1}\n'), len(b'{"n": 1}\n{"n": 2}\n')]
+
+
+@pytest.mark.parametrize("make", [lambda folder: Journal(folder / "j.jsonl"), lambda folder: Shelf()])
+def test_any_record_can_be_read_back_by_where_it_was_put(tmp_path, make):
+    journal = make(tmp_path)
+    places = [journal.append({"n": n, "text": "ä" * n}) for n in range(5)]
+    assert [journal.read(p)["n"] for p in reversed(places)] == [4, 3, 2, 1, 0]
+    assert journal.append({"n": 5}) not in places
+    journal.close()
+
+
+def test_places_are_the_same_when_a_journal_is_opened_again(tmp_path):
+    with Journal(tmp_path / "j.jsonl") as journal:
+        places = [journal.append({"n": n}) for n in range(3)]
+    found = []
+    with Journal(tmp_path / "j.jsonl", lambda record, place: found.append(place)) as journal:
+        assert found == places
+        assert journal.read(places[1]) == {"n": 1}
 
 
 @given(records=st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=4))
