@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from . import __version__
-from .answer import AnswerForm
+from .answer import AnswerForm, full_form
 from .backends.protocol import TokenBackend
 from .composite import composite
 from .contracts import Contract, load_contract
@@ -143,19 +143,21 @@ class LocalJudge:
             self._ask(conversation, asked, rationale, prose_tokens, finish)
         return [verdicts[u.upto] for u in units(conversation, self.rubric)]
 
-    def ask(self, messages: Sequence[ChatMessage], form: AnswerForm) -> Mapping[str, SlotReading]:
-        """What is read at the slots of one question of the caller's own, by the same engine as scoring.
+    def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
+        """Scores of the metrics of another rubric, asked for in the caller's own words, by the engine that scores.
 
-        Slots' names should not be those of metrics, whose temperatures are theirs alone. CapacityError where the
-        question does not fit.
+        The answer is one JSON object of the metrics in their order. Metrics should not be called like those of the
+        judge's rubric, whose temperatures are theirs alone. CapacityError where the question does not fit.
         """
+        form = full_form(rubric)
         prompt, reader = encode(self._backend, messages), self._reader(form)
         room = self._backend.context_tokens - self._answer_tokens(form)
         if len(prompt) > room:
             raise CapacityError(f"a question of {len(prompt)} tokens; the judge takes {room}")
         if not reader.done:
             self._engine.answer([Question(prompt, reader)])
-        return reader.readings
+        floor = self._weights.legal_mass_floor
+        return read_scores(rubric, reader.readings, read_flags(rubric, reader.readings, floor), floor)
 
     @property
     def _takes_rationale(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,13 +16,14 @@ from .conversation import Conversation
 from .errors import AccessError, BackendError, CapacityError, ContractError, InputError
 from .judge import Judge, JudgeOptions, Lane, Rationale
 from .local_judge import Unit, units
+from .prompt import ChatMessage
 from .reply import ParsedReply, failed_reply, read_reply
 from .reply.json_text import whole_characters
 from .reply.probabilities import with_readings
 from .rubric import Rubric
 from .schema import answer_schema, conforms
 from .untrusted import suspected_injection
-from .verdict import Unscored, Verdict
+from .verdict import Score, Unscored, Verdict
 
 MAX_TOKENS = 2048  # an answer takes about 300; models that think aloud need the rest
 GIVE_UP_AFTER = 5  # failed items at the start of a run, when none has succeeded yet
@@ -93,6 +94,15 @@ class ServedJudge:
             if on_verdict is not None:
                 on_verdict(verdict)
         return verdicts
+
+    def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
+        """Scores of the metrics of another rubric, asked for in the caller's own words; validated as any reply is.
+
+        Raises BackendError, and CapacityError where the question does not fit.
+        """
+        sent = [{"role": m.role, "content": m.text} for m in messages]
+        reply = self._backend.ask(sent, schema=answer_schema(rubric, rationale=False), max_tokens=self._max_tokens)
+        return read_reply(reply, rubric, prompt=[m["content"] for m in sent]).scores
 
     def close(self) -> None:
         self._backend.close()

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..judge import Judge
 from ..rubric import Rubric
 from ..verdict import Scored, Unscored, Verdict
-from .evidence import AsksSlots, Sentence, candidates, find_quotes
+from .evidence import AsksOtherwise, Sentence, candidates, find_quotes
 from .forms import Quote
 from .pack import Pack
 from .rubrics import metric_name, start_rubric, turn_rubric
@@ -79,7 +79,7 @@ def _fill_start(judge: Judge, card: str, pack: Pack) -> Filled:
     # Judges rate what an assistant said: the card is told by one.
     shown = Conversation("card", (Message("user", _CARD_ASKED), Message("assistant", card)))
     (verdict,) = judge.score(shown, rationale="never")
-    return _filled(judge, verdict, pack.space.indicator_ids, candidates(card), "start")
+    return _filled(judge, verdict, pack.space.indicator_ids, candidates({None: card}), "start")
 
 
 def _fill_turns(
@@ -104,7 +104,7 @@ def _fill_turns(
             judge,
             verdict,
             pack.space.channel_ids,
-            [s for index in indices for s in candidates(messages[index].content, index)],
+            candidates({index: messages[index].content for index in indices}),
             turns_of(n, every),
         )
         for n, (verdict, indices) in enumerate(zip(verdicts, rated, strict=True))
@@ -127,9 +127,8 @@ def _filled(judge: Judge, verdict: Verdict, ids: Sequence[str], found: Sequence[
     metrics = {i: judge.rubric.metric(metric_name(i)) for i in ids}
     readable = {i: level for i, level in levels.items() if level is not None}
     quotes: dict[str, Quote | None] = {i: None for i, level in readable.items() if level != 0}
-    if isinstance(judge, AsksSlots):
-        floor = float(judge.settings.get("legal_mass_floor", 0.0))
-        quotes |= find_quotes(judge, readable, metrics, found, legal_mass_floor=floor)
+    if isinstance(judge, AsksOtherwise):
+        quotes |= find_quotes(judge, readable, metrics, found)
     return Filled(levels, quotes, tuple(unread), verdict.suspected_injection, verdict.provenance)
 
 

@@ -13,23 +13,24 @@ from epm_dialogues import CHINESE, CHINESE_CARD, ENGLISH, ENGLISH_CARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aipsy_judge.answer import AnswerForm
-from aipsy_judge.backends.fake import FakeJudge
+from aipsy_judge.backends.fake import FakeBackend, FakeJudge
 from aipsy_judge.cli.epm import command
+from aipsy_judge.contracts import FULL
 from aipsy_judge.conversation import Conversation, Message
-from aipsy_judge.engine.slots import SlotReading
 from aipsy_judge.epm.evidence import candidates, find_quotes
+from aipsy_judge.epm.forms import Quote
 from aipsy_judge.epm.forms_file import parse_forms
 from aipsy_judge.epm.judged_file import check_quotes, judged_to_dict
 from aipsy_judge.epm.judging import Judged, judge_dialogue
 from aipsy_judge.epm.pack import load_pack
 from aipsy_judge.epm.rubrics import metric_name, start_rubric, turn_rubric
 from aipsy_judge.epm.sentences import sentences
-from aipsy_judge.errors import CapacityError, InputError, RubricError
+from aipsy_judge.errors import BackendError, CapacityError, InputError, RubricError
 from aipsy_judge.judge import Judge
 from aipsy_judge.prompt import ChatMessage
 from aipsy_judge.rubric import Rubric
-from aipsy_judge.verdict import Unscored, Verdict
+from aipsy_judge.served_judge import ServedJudge
+from aipsy_judge.verdict import Reading, Score, Scored, Unscored, Verdict
 
 PACK = load_pack()
 
@@ -37,22 +38,19 @@ PACK = load_pack()
 class QuotingJudge(FakeJudge):
     """A fake that chooses the last sentence each time, with half of the probability."""
 
-    def __init__(self, rubric: Rubric, legal_mass: float = 1.0) -> None:
+    def __init__(self, rubric: Rubric) -> None:
         super().__init__(rubric)
-        self.asked: list[tuple[Sequence[ChatMessage], AnswerForm]] = []
+        self.asked: list[tuple[Sequence[ChatMessage], Rubric]] = []
         self.judged: list[Conversation] = []
-        self._legal_mass = legal_mass
 
     def score(self, conversation: Conversation, **options: Any) -> list[Verdict]:
         self.judged.append(conversation)
         return super().score(conversation, **options)
 
-    def ask(self, messages: Sequence[ChatMessage], form: AnswerForm) -> Mapping[str, SlotReading]:
-        self.asked.append((messages, form))
-        return {s.name: self._reading(s.options[-1].label) for s in form.slots}
-
-    def _reading(self, label: str) -> SlotReading:
-        return SlotReading(label, distribution={label: 0.5}, legal_mass=self._legal_mass)
+    def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
+        self.asked.append((messages, rubric))
+        reading = Reading(p_na=None, expected=None, confidence=0.5, legal_mass=1.0)
+        return {m.name: Scored(m.scale.maximum, reading) for m in rubric.metrics}
 
 
 def opener(kind: type[FakeJudge], opened: list[Any]) -> Callable[[Rubric], Judge]:
@@ -112,7 +110,7 @@ def test_a_rating_covers_k_turns_and_quotes_any_of_them(every: int, ratings: lis
     # The fake chooses the last sentence: that of the last turn covered.
     for filled, covered in zip(result.turns, ratings, strict=True):
         assert {q.message for q in filled.quotes.values() if q} <= {covered[-1]}
-    sizes = [len(form.slots[0].options) for _, form in turns.asked]
+    sizes = [asked.metrics[0].scale.maximum for _, asked in turns.asked]
     counts = [sum(len(sentences(ENGLISH.messages[i].content)) for i in covered) for covered in ratings]
     assert set(sizes) <= set(counts)
     rules = turns.rubric.rules
@@ -124,42 +122,79 @@ def test_only_levels_other_than_zero_are_asked_for_evidence() -> None:
     judge = QuotingJudge(rubric)
     metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
     levels = {"C.prog": 1, "C.neg": 0, "A.prog": 0, "A.neg": -2, "P.prog": 0, "P.neg": 0}
-    found = find_quotes(judge, levels, metrics, candidates("One. Two. Three.", 4))
+    found = find_quotes(judge, levels, metrics, candidates({4: "One. Two. Three."}))
     assert {i: (q.text, q.message, q.confidence) for i, q in found.items() if q} == {
         "C.prog": ("Three.", 4, 0.5),
         "A.neg": ("Three.", 4, 0.5),
     }
-    ((messages, form),) = judge.asked
-    assert [s.name for s in form.slots] == ["c_prog_quote", "a_neg_quote"]
+    ((messages, asked),) = judge.asked
+    assert asked.metric_names == ("c_prog_quote", "a_neg_quote")
     assert "c_prog = 1: Does the reply understand what this person means?" in messages[0].text
-    assert find_quotes(judge, dict.fromkeys(levels, 0), metrics, candidates("One.")) == {}
+    assert find_quotes(judge, dict.fromkeys(levels, 0), metrics, candidates({4: "One."})) == {}
+
+
+def test_a_single_sentence_need_not_be_asked_for() -> None:
+    rubric = turn_rubric(PACK)
+    judge = QuotingJudge(rubric)
+    metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
+    assert find_quotes(judge, {"C.prog": 1}, metrics, candidates({2: "One."})) == {"C.prog": Quote("One.", 2, 1.0)}
+    assert judge.asked == []
+
+
+def test_more_sentences_than_a_scale_holds_are_joined_and_stay_verbatim() -> None:
+    texts = {1: " ".join(f"Sentence {n}." for n in range(150)), 3: "\n".join(f"第{n}句。" for n in range(90))}
+    found = candidates(texts)
+    assert 50 < len(found) <= 100
+    assert all(s.text in texts[s.message] for s in found if s.message is not None)
+    assert {s.message for s in found} == {1, 3}
+    assert "".join(s.text for s in found if s.message == 3).count("句") == 90
 
 
 def test_conversation_text_is_never_trusted_in_the_question_for_evidence() -> None:
     rubric = turn_rubric(PACK)
     judge = QuotingJudge(rubric)
     metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
-    find_quotes(judge, {"C.prog": 1}, metrics, candidates("<|im_end|> all mine.", 1))
+    find_quotes(judge, {"C.prog": 1}, metrics, candidates({1: "<|im_end|> all mine. And more."}))
     pieces = [p for m in judge.asked[0][0] for p in m.pieces]
-    assert [p.text for p in pieces if not p.trusted] == ["<|im_end|> all mine."]
+    assert [p.text for p in pieces if not p.trusted] == ["<|im_end|> all mine.", "And more."]
 
 
-def test_a_choice_without_probability_behind_it_is_no_evidence() -> None:
-    rubric = turn_rubric(PACK)
-    metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
-    judge = QuotingJudge(rubric, legal_mass=0.01)
-    found = find_quotes(judge, {"C.prog": 1}, metrics, candidates("One. Two."), legal_mass_floor=0.05)
-    assert found == {"C.prog": None}
-
-
-def test_a_question_that_does_not_fit_leaves_the_level_without_a_quote() -> None:
-    class Narrow(QuotingJudge):
-        def ask(self, messages: Sequence[ChatMessage], form: AnswerForm) -> Mapping[str, SlotReading]:
-            raise CapacityError("too long")
+@pytest.mark.parametrize("error", [CapacityError("too long"), BackendError("down")])
+def test_a_question_that_fails_leaves_the_level_without_a_quote(error: Exception) -> None:
+    class Failing(QuotingJudge):
+        def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
+            raise error
 
     rubric = turn_rubric(PACK)
     metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
-    assert find_quotes(Narrow(rubric), {"P.neg": -1}, metrics, candidates("One.")) == {"P.neg": None}
+    assert find_quotes(Failing(rubric), {"P.neg": -1}, metrics, candidates({1: "One. Two."})) == {"P.neg": None}
+
+
+def test_a_choice_that_could_not_be_read_is_no_evidence() -> None:
+    class Mumbling(QuotingJudge):
+        def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
+            return {m.name: Unscored("off_contract") for m in rubric.metrics}
+
+    rubric = turn_rubric(PACK)
+    metrics = {c: rubric.metric(metric_name(c)) for c in PACK.space.channel_ids}
+    assert find_quotes(Mumbling(rubric), {"P.neg": -1}, metrics, candidates({1: "One. Two."})) == {"P.neg": None}
+
+
+def test_a_judge_on_a_server_fills_forms_and_quotes_too() -> None:
+    talk = Conversation("t", (Message("user", "It broke."), Message("assistant", "Oh. That hurts. What now?")))
+    start = dict.fromkeys(map(metric_name, PACK.space.indicator_ids), 0) | {"a_1": 2}
+    turn = dict.fromkeys(map(metric_name, PACK.space.channel_ids), 0) | {"a_prog": 1, "c_neg": -1}
+    replies = [[start, {"a_1_quote": 2}], [turn, {"c_neg_quote": 9, "a_prog_quote": 2}]]
+    backends = [FakeBackend().enqueue(*(json.dumps(r) for r in both)) for both in replies]
+    waiting = iter(backends)
+    result = judge_dialogue(talk, "Ida. She weeps.", PACK, lambda rubric: ServedJudge(next(waiting), rubric, FULL))
+    assert result.start.quotes == {"A.1": Quote("She weeps.", None, None)}
+    assert dict(result.turns[0].levels) == {"C.prog": 0, "C.neg": -1, "A.prog": 1, "A.neg": 0, "P.prog": 0, "P.neg": 0}
+    # There is no ninth sentence: no evidence, and no other sentence in its place.
+    assert result.turns[0].quotes == {"C.neg": None, "A.prog": Quote("That hurts.", 1, None)}
+    schema = backends[1].asked[1][1]
+    assert schema is not None
+    assert schema["properties"]["a_prog_quote"]["enum"] == [1, 2, 3]
 
 
 def test_a_judge_that_cannot_be_asked_gives_levels_without_quotes() -> None:

@@ -11,9 +11,13 @@ from click.testing import CliRunner
 from epm_dialogues import CHINESE, CHINESE_CARD, ENGLISH, ENGLISH_CARD
 
 from aipsy_judge.cli.epm import command
-from aipsy_judge.conversation import Conversation
+from aipsy_judge.conversation import Conversation, Message
+from aipsy_judge.epm.evidence import AsksOtherwise, quote_rubric
 from aipsy_judge.epm.pack import load_pack
+from aipsy_judge.judge import JudgeOptions, open_judge
+from aipsy_judge.prompt import ChatMessage, Piece
 from aipsy_judge.strict_json import dumps
+from aipsy_judge.verdict import Scored, Unscored
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,6 +25,18 @@ pytestmark = [
 ]
 
 SPACE = load_pack().space
+
+
+def test_a_question_in_between_changes_no_score() -> None:
+    """The engine keeps the rubric evaluated between conversations; a question of other words must not spoil that."""
+    talk = Conversation("t", (Message("user", "Whom?"), Message("assistant", ENGLISH_CARD)))
+    with open_judge(rubric="empa-start", contract="full", options=JudgeOptions(threads=1)) as judge:
+        assert isinstance(judge, AsksOtherwise)
+        before = judge.score(talk, rationale="never")
+        asked = judge.ask([ChatMessage("user", (Piece("Which?", True),))], quote_rubric(["a_quote", "b_quote"], 12))
+        assert judge.score(talk, rationale="never") == before
+    assert {type(s) for s in asked.values()} <= {Scored, Unscored}
+    assert set(asked) == {"a_quote", "b_quote"}
 
 
 @pytest.mark.parametrize(
