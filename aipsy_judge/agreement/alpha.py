@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 
 from .estimate import Beside, Estimate, undefined
-from .library import confirmed, stats_library
+from .library import LIBRARY_ITEMS, confirmed, stats_library
 from .pair_statistic import DENSE_LIMIT
-from .pairs import Ints
+from .pairs import Ints, numbered
 from .resample import Bootstrap, Floats, interval, replicates
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -26,6 +26,7 @@ def krippendorff_alpha(
     *,
     level: Level = "ordinal",
     groups: Sequence[int] | Ints | None = None,
+    n_groups: int | None = None,
     bootstrap: Bootstrap | None = None,
 ) -> Estimate:
     """Alpha of (I, R) scores, NaN where there is none; -inf < value <= 1.
@@ -41,7 +42,7 @@ def krippendorff_alpha(
     bootstrap = bootstrap or Bootstrap()
     name, form = "alpha" if level == "ordinal" else f"alpha_{level}", f"Krippendorff's alpha, {level}"
     table = np.asarray(scores, dtype=np.float64)
-    group = np.arange(len(table)) if groups is None else np.asarray(groups)
+    group, n_groups = numbered(len(table), groups, n_groups)
     pairable = (~np.isnan(table)).sum(axis=1) >= 2
     table, dropped = table[pairable], int((~pairable).sum())
     if len(table) == 0:
@@ -51,16 +52,17 @@ def krippendorff_alpha(
     if len(values) == 1:
         reason = f"no variation: every score is {values[0]:g}"
         return undefined(name, form, reason, n=len(table), dropped=dropped, **beside)
-    if len(table) * len(values) ** 2 > DENSE_LIMIT * 4:
+    if n_groups * len(values) ** 2 > DENSE_LIMIT * 4:
         reason = f"{len(values)} distinct scores: round them to the steps of the scale"
         return undefined(name, form, reason, n=len(table), dropped=dropped, **beside)
-    sums = _group_sums(counts, np.unique(group[pairable], return_inverse=True)[1])
-    closed = float(_kernel(sums.sum(axis=0)[None], values, level)[0])
-    library = stats_library("krippendorff").alpha
-    value = float(library(value_counts=counts, value_domain=values, level_of_measurement=level))
+    sums = _group_sums(counts, group[pairable], n_groups)
+    value = float(_kernel(sums.sum(axis=0)[None], values, level)[0])
+    if len(table) <= LIBRARY_ITEMS:
+        library = stats_library("krippendorff").alpha
+        told = float(library(value_counts=counts, value_domain=values, level_of_measurement=level))
+        value = confirmed(told, value, "krippendorff")
     found = replicates(sums, lambda s: _kernel(s, values, level), bootstrap)
-    spread = interval(found, len(sums), bootstrap)
-    value = confirmed(value, closed, "krippendorff")
+    spread = interval(found, len(np.unique(group[pairable])), bootstrap)
     return Estimate(name, form, value, len(table), None, dropped, spread, beside)
 
 
@@ -84,14 +86,14 @@ def _beside(table: Floats, counts: Ints) -> dict[str, Beside]:
     }
 
 
-def _group_sums(counts: Ints, group: Ints) -> Floats:
+def _group_sums(counts: Ints, group: Ints, n_groups: int) -> Floats:
     """(G, V * V) coincidences within each group."""
     per_item, v = counts.sum(axis=1), counts.shape[1]
-    sums = np.zeros((int(group.max()) + 1, v * v))
+    sums = np.zeros((n_groups, v * v))
     for c in range(v):
         for k in range(v):
             pairs = counts[:, c] * (counts[:, k] - (c == k)) / (per_item - 1)
-            sums[:, c * v + k] = np.bincount(group, pairs, minlength=len(sums))
+            sums[:, c * v + k] = np.bincount(group, pairs, minlength=n_groups)
     return sums
 
 

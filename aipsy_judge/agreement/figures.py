@@ -101,7 +101,7 @@ def reference_pairs(
     mine[matrix.index] = matrix.values[:, 0]
     index = np.flatnonzero(~np.isnan(held))
     weights = inclusion_weights(ratings, index) if len(index) else None
-    return make_pairs(mine[index], held[index], groups=group[index], weights=weights)
+    return make_pairs(mine[index], held[index], groups=group[index], n_groups=_count(group), weights=weights)
 
 
 def between_raters(
@@ -118,8 +118,9 @@ def between_raters(
     for metric in ratings.metrics:
         wanted = [s for s in statistics(ratings, metric, yardstick) if names is None or s.name in names]
         matrix = ratings.matrix(metric, raters)
+        asked = group[matrix.index]
         for i, j in combinations(range(len(raters)), 2):
-            pairs = make_pairs(matrix.values[:, i], matrix.values[:, j], groups=group[matrix.index])
+            pairs = make_pairs(matrix.values[:, i], matrix.values[:, j], groups=asked, n_groups=_count(group))
             yield PairFigures(metric, raters[i], raters[j], tuple(estimate_pairs(pairs, wanted, bootstrap)))
 
 
@@ -134,15 +135,21 @@ def panels(
     group = ratings.groups() if groups is None else groups
     for metric in ratings.metrics:
         matrix = ratings.matrix(metric, raters)
-        asked = group[matrix.index]
-        found = [krippendorff_alpha(matrix.values, level=v, groups=asked, bootstrap=bootstrap) for v in LEVELS]
-        found += [icc(matrix.values, form=f, groups=asked, bootstrap=bootstrap) for f in FORMS]
+        asked, n = group[matrix.index], _count(group)
+        found = [
+            krippendorff_alpha(matrix.values, level=v, groups=asked, n_groups=n, bootstrap=bootstrap) for v in LEVELS
+        ]
+        found += [icc(matrix.values, form=f, groups=asked, n_groups=n, bootstrap=bootstrap) for f in FORMS]
         applies = np.where(matrix.scored, 1.0, np.where(matrix.na, 0.0, np.nan))
-        together = krippendorff_alpha(applies, level="nominal", groups=asked, bootstrap=bootstrap)
+        together = krippendorff_alpha(applies, level="nominal", groups=asked, n_groups=n, bootstrap=bootstrap)
         if (together.reason or "").startswith("no variation"):
             always = "applies" if matrix.scored.any() else "does not apply"
             together = replace(together, reason=f"no variation: everybody says that it {always}, throughout")
         yield PanelFigures(metric, tuple(raters), tuple(found), together)
+
+
+def _count(group: Ints) -> int:
+    return int(group.max(initial=-1)) + 1
 
 
 def resampling_unit(ratings: Ratings, by: By) -> By:

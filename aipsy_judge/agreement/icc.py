@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from .estimate import Estimate, undefined
-from .library import confirmed, stats_library
+from .library import LIBRARY_ITEMS, confirmed, stats_library
 from .pair_statistic import Cells, PairStatistic
-from .pairs import Ints, Pairs
+from .pairs import Ints, Pairs, numbered
 from .resample import Bootstrap, Floats, interval, replicates
 
 Form = Literal["A,1", "C,1", "A,k"]
@@ -29,6 +29,7 @@ def icc(
     *,
     form: Form = "A,1",
     groups: Sequence[int] | Ints | None = None,
+    n_groups: int | None = None,
     bootstrap: Bootstrap | None = None,
 ) -> Estimate:
     """ICC(A,1), ICC(C,1) or ICC(A,k) of (I, R) scores, NaN where there is none; -inf < value <= 1.
@@ -48,21 +49,22 @@ def icc(
     """
     bootstrap = bootstrap or Bootstrap()
     table = np.asarray(scores, dtype=np.float64)
-    group = np.arange(len(table)) if groups is None else np.asarray(groups)
+    group, n_groups = numbered(len(table), groups, n_groups)
     whole = ~np.isnan(table).any(axis=1)
-    table, group, dropped = table[whole], np.unique(group[whole], return_inverse=True)[1], int((~whole).sum())
+    table, group, dropped = table[whole], group[whole], int((~whole).sum())
     name, full = _name(form), f"ICC({form})"
     if table.shape[1] < 2:
         return undefined(name, full, "fewer than 2 raters", n=len(table), dropped=dropped)
     if (reason := _why_not(table)) is not None:
         return undefined(name, full, reason, n=len(table), dropped=dropped, raters=table.shape[1])
-    sums = np.zeros((int(group.max()) + 1, table.shape[1] + 3))
-    np.add.at(sums, group, _features(table - table[0, 0]))
+    features = _features(table - table[0, 0])
+    sums: Floats = np.stack([np.bincount(group, c, minlength=n_groups) for c in features.T], axis=1).astype(np.float64)
     closed = float(_icc_of_sums(sums.sum(axis=0)[None], form)[0])
     if not np.isfinite(closed):
         return undefined(name, full, "the items do not differ", n=len(table), dropped=dropped, raters=table.shape[1])
-    value = confirmed(_pingouin(table)[form], closed, "pingouin")
-    spread = interval(replicates(sums, lambda s: _icc_of_sums(s, form), bootstrap), len(sums), bootstrap)
+    value = confirmed(_pingouin(table)[form], closed, "pingouin") if len(table) <= LIBRARY_ITEMS else closed
+    found = replicates(sums, lambda s: _icc_of_sums(s, form), bootstrap)
+    spread = interval(found, len(np.unique(group)), bootstrap)
     return Estimate(name, full, value, len(table), None, dropped, spread, {"raters": table.shape[1]})
 
 

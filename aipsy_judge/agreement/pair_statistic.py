@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .estimate import Beside, Estimate, Interval, undefined
-from .library import confirmed
+from .library import LIBRARY_ITEMS, confirmed
 from .pairs import Ints, Pairs, raw_agreement
 from .resample import CELLS_AT_ONCE, FEWEST_GROUPS, Bootstrap, Floats, draws, interval, resampled_sums
 
@@ -39,13 +39,13 @@ class Cells:
     def resampled(self, bootstrap: Bootstrap) -> Iterator[Floats]:
         """Counts (b, C) of each resample, in chunks."""
         pairs, n_cells = self.pairs, len(self.x)
-        if pairs.groups * n_cells <= DENSE_LIMIT:
-            key = pairs.group * n_cells + self.cell
-            sums = np.bincount(key, pairs.weight, minlength=pairs.groups * n_cells).astype(np.float64)
-            yield from resampled_sums(sums.reshape(pairs.groups, n_cells), bootstrap)
+        if pairs.n_groups * n_cells <= DENSE_LIMIT:
+            key = pairs.group.astype(np.int64) * n_cells + self.cell
+            sums = np.bincount(key, pairs.weight, minlength=pairs.n_groups * n_cells).astype(np.float64)
+            yield from resampled_sums(sums.reshape(pairs.n_groups, n_cells), bootstrap)
             return
         # Nearly every item is a cell of its own (scores with decimals): spread the draws over the items instead.
-        drawn, order = draws(pairs.groups, bootstrap.resamples, bootstrap.seed), np.argsort(self.cell, kind="stable")
+        drawn, order = draws(pairs.n_groups, bootstrap.resamples, bootstrap.seed), np.argsort(self.cell, kind="stable")
         starts = np.searchsorted(self.cell[order], np.arange(n_cells))
         step = max(1, CELLS_AT_ONCE // len(pairs))
         for start in range(0, bootstrap.resamples, step):
@@ -110,7 +110,7 @@ def estimate_pairs(
 def _replicates(table: Cells, statistics: Sequence[PairStatistic], bootstrap: Bootstrap) -> Iterator[Floats]:
     """(B,) per statistic."""
     kept: list[list[Floats]] = [[np.empty(0)] for _ in statistics]
-    if statistics and bootstrap.resamples and table.pairs.groups >= FEWEST_GROUPS:
+    if statistics and bootstrap.resamples and table.pairs.occupied >= FEWEST_GROUPS:
         for counts in table.resampled(bootstrap):
             with np.errstate(divide="ignore", invalid="ignore"):
                 for statistic, values in zip(statistics, kept, strict=True):
@@ -125,10 +125,11 @@ def _estimate(table: Cells, statistic: PairStatistic, found: Floats, bootstrap: 
         value = float(statistic.kernel(table, table.counts())[0])
     if not np.isfinite(value):
         return undefined(name, form, "its denominator is 0", n=len(pairs), dropped=pairs.dropped, **beside)
-    if statistic.library is not None and not pairs.weighted:  # the libraries take no weights
+    # The libraries take no weights, and minutes for a table this large.
+    if statistic.library is not None and not pairs.weighted and len(pairs) <= LIBRARY_ITEMS:
         library, function = statistic.library
         value = confirmed(float(function(pairs)), value, library)
-    spread = interval(found, pairs.groups, bootstrap)
+    spread = interval(found, pairs.occupied, bootstrap)
     if spread is not None and spread.low is None and statistic.fallback is not None:
         spread = statistic.fallback(pairs, spread)
     return Estimate(name, form, value, len(pairs), None, pairs.dropped, spread, beside)

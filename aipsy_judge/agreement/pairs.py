@@ -15,11 +15,22 @@ Ints = NDArray[np.integer]
 Marks = Callable[[Floats], NDArray[np.bool_]]
 
 
+def numbered(n: int, groups: Sequence[int] | Ints | None, n_groups: int | None) -> tuple[Ints, int]:
+    """The group of each of n items as a number, and how many groups there are: each item its own if none are given,
+    numbered anew unless `n_groups` says that they are numbers already."""
+    if groups is None:
+        return np.arange(n), n
+    if n_groups is not None:
+        return np.asarray(groups), n_groups
+    names, group = np.unique(np.asarray(groups), return_inverse=True)
+    return group, len(names)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """`x` the rater under test and `y` the reference, on the n items that both scored.
 
-    group    (n,) number of the item's group, 0..G-1, every group occupied
+    group    (n,) number of the item's group, 0..n_groups-1; groups without a pair are drawn too, and add nothing
     weight   (n,) mean 1; all ones unless the items were drawn with unequal probabilities (`weighted`)
     dropped  items given that one of the two did not score
     """
@@ -27,6 +38,7 @@ class Pairs:
     x: Floats
     y: Floats
     group: Ints
+    n_groups: int
     weight: Floats
     weighted: bool
     dropped: int
@@ -35,8 +47,9 @@ class Pairs:
         return len(self.x)
 
     @property
-    def groups(self) -> int:
-        return int(self.group.max()) + 1 if len(self.group) else 0
+    def occupied(self) -> int:
+        """How many groups hold a pair."""
+        return len(np.unique(self.group))
 
 
 def make_pairs(
@@ -44,15 +57,18 @@ def make_pairs(
     y: Sequence[float] | Floats,
     *,
     groups: Sequence[int] | Ints | None = None,
+    n_groups: int | None = None,
     weights: Sequence[float] | Floats | None = None,
 ) -> Pairs:
-    """Pair up (I,) scores, NaN where there is none. `groups`: (I,) any numbers, default each item its own;
-    `weights`: (I,) positive. ValueError on unlike lengths."""
+    """Pair up (I,) scores, NaN where there is none. `groups`: (I,) any numbers, default each item its own,
+    or with `n_groups` the places 0..n_groups-1 of groups of which some may lie outside this sample; `weights`: (I,)
+    positive. ValueError on unlike lengths."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    group = np.arange(len(a)) if groups is None else np.asarray(groups)
     weight = np.ones(len(a)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not len(a) == len(b) == len(group) == len(weight):
-        raise ValueError(f"unlike lengths: {len(a)}, {len(b)}, {len(group)}, {len(weight)}")
+    lengths = [len(a), len(b), len(weight), *([len(groups)] if groups is not None else [])]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"unlike lengths: {', '.join(map(str, lengths))}")
+    group, n_groups = numbered(len(a), groups, n_groups)
     both = ~np.isnan(a) & ~np.isnan(b)
     weight = weight[both]
     if (~(weight > 0)).any():
@@ -60,7 +76,8 @@ def make_pairs(
     return Pairs(
         x=a[both],
         y=b[both],
-        group=np.unique(group[both], return_inverse=True)[1],
+        group=group[both],
+        n_groups=n_groups,
         weight=weight / weight.mean() if len(weight) else weight,
         weighted=bool(len(weight)) and bool(np.ptp(weight) > 0),
         dropped=int((~both).sum()),

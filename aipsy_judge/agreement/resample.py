@@ -44,7 +44,7 @@ class Bootstrap:
 def draws(n_groups: int, resamples: int, seed: int) -> NDArray[np.uint8]:
     """(B, G) how often each group was drawn in each resample; every row sums to G.
 
-    The same for every statistic over equally many groups, so that differences between them are paired.
+    The same for every statistic over the same groups, so that differences between them are paired.
     """
     random = np.random.default_rng([seed, n_groups])
     counts = np.empty((resamples, n_groups), dtype=np.uint8)
@@ -71,7 +71,7 @@ def resampled_sums(sums: Floats, bootstrap: Bootstrap) -> Iterator[Floats]:
 
 def replicates(sums: Floats, kernel: Kernel, bootstrap: Bootstrap) -> Floats:
     """(B,) the figure in each resample, NaN where it is undefined there."""
-    if bootstrap.resamples == 0 or len(sums) < FEWEST_GROUPS:
+    if bootstrap.resamples == 0 or len(sums) == 0:
         return np.empty(0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.concatenate([kernel(chunk) for chunk in resampled_sums(sums, bootstrap)])
@@ -82,7 +82,8 @@ def interval(found: Floats, groups: int, bootstrap: Bootstrap) -> Interval | Non
 
     The percentiles are taken at Phi(+-sqrt(G / (G - 1)) t(G - 1)) instead of (1 - level) / 2, because the plain
     percentile interval is too narrow for few groups (Hesterberg 2015, What Teachers Should Know About the Bootstrap,
-    section 5.3). None where no interval was asked for.
+    section 5.3). `groups`: those that hold a case; others are drawn too but add nothing. None where no interval was
+    asked for.
     """
     if bootstrap.resamples == 0:
         return None

@@ -104,9 +104,10 @@ class Draft:
             codes = list(map(read.get, cells))
         except TypeError:  # a list or mapping among the cells
             codes = [None] * len(cells)
-        for n, code in enumerate(codes):
-            if code is None:
-                codes[n] = self._word_code(column, cells[n], rows[n], source)
+        if None in codes:
+            for n, code in enumerate(codes):
+                if code is None:
+                    codes[n] = self._word_code(column, cells[n], rows[n], source)
         return codes  # type: ignore[return-value]  # no None is left
 
     def _word_code(self, column: str, cell: Any, row: int, source: int) -> int:
@@ -124,9 +125,10 @@ class Draft:
             numbers = list(map(self._read_numbers.get, cells))
         except TypeError:
             numbers = [None] * len(cells)
-        for n, number in enumerate(numbers):
-            if number is None:
-                numbers[n] = self._number_value(column, cells[n], rows[n], source)
+        if None in numbers:
+            for n, number in enumerate(numbers):
+                if number is None:
+                    numbers[n] = self._number_value(column, cells[n], rows[n], source)
         return numbers  # type: ignore[return-value]  # no None is left
 
     def _number_value(self, column: str, cell: Any, row: int, source: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -51,14 +52,17 @@ def _open(path: Path) -> IO[bytes]:
 
 def _text(file: IO[bytes], path: Path) -> Iterator[Chunk]:
     try:
-        lines = enumerate(_lines(text_blocks(file, str(path))), start=1)
-        first, start = next(((n, line) for n, line in lines if line.strip()), (0, ""))
+        lines = _lines(text_blocks(file, str(path)))
+        blank, start = 0, next(lines, "")
+        while start and not start.strip():
+            blank, start = blank + 1, next(lines, "")
         if not start:
             raise RatingsError("the file is empty", where=str(path))
+        whole = chain([start], lines)
         if start.lstrip().startswith("{"):
-            yield from _jsonl(chain([(first, start)], lines))
+            yield from _jsonl(enumerate(whole, start=blank + 1))
         else:
-            yield from _csv(first, chain([start], (line for _, line in lines)), start, path)
+            yield from _csv(blank + 1, whole, start, path)
     except TranscriptError as error:  # not text
         raise RatingsError(error.message, where=error.where, hint=error.hint) from None
 
@@ -67,8 +71,10 @@ def _lines(blocks: Iterable[str]) -> Iterator[str]:
     """Lines with their ends. Only a newline ends one: other separators may stand in a cell."""
     rest = ""
     for block in blocks:
-        *whole, rest = (rest + block).split("\n")
-        yield from (line + "\n" for line in whole)
+        whole, newline, last = block.rpartition("\n")
+        if newline:
+            yield from io.StringIO(rest + whole + newline, newline="\n")
+        rest = last if newline else rest + last
     if rest:
         yield rest
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +46,8 @@ class Labels:
 class Matrix:
     """The scores of one metric, items x raters.
 
-    index     (I,) places of these items in `Ratings.items`
+    items     the ids of all items of the table
+    index     (I,) places of these items in `items`
     values    (I, R) score, NaN where there is none
     na        (I, R) the rater said: does not apply
     unscored  (I, R) the rater was asked and no score could be had
@@ -54,11 +56,16 @@ class Matrix:
 
     metric: str
     raters: tuple[str, ...]
-    item_ids: tuple[str, ...]
+    items: tuple[str, ...]
     index: Ints
     values: Floats
     na: Bools
     unscored: Bools
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of the I items."""
+        return tuple(map(self.items.__getitem__, self.index.tolist()))
 
     @property
     def scored(self) -> Bools:
@@ -139,9 +146,8 @@ class Ratings:
         names = self.raters if raters is None else tuple(raters)
         place = np.full(len(self.raters), -1, dtype=np.int32)
         place[[self._code(self.rater, "rater", r) for r in names]] = np.arange(len(names), dtype=np.int32)
-        rows = np.flatnonzero(
-            (self.metric.codes == self._code(self.metric, "metric", metric)) & (place[self.rater.codes] >= 0)
-        )
+        rows = self._rows_of_metrics[self._code(self.metric, "metric", metric)]
+        rows = rows[place[self.rater.codes[rows]] >= 0]
         index, item = np.unique(self.item.codes[rows], return_inverse=True)
         column, status = place[self.rater.codes[rows]], self.status[rows]
         values = np.full((len(index), len(names)), np.nan)
@@ -149,8 +155,14 @@ class Ratings:
         na, unscored = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
         na[item, column] = status == NA
         unscored[item, column] = status == UNSCORED
-        ids = tuple(self.items[i] for i in index)
-        return Matrix(metric, names, ids, index.astype(np.int32), values, na, unscored)
+        return Matrix(metric, names, self.items, index.astype(np.int32), values, na, unscored)
+
+    @cached_property
+    def _rows_of_metrics(self) -> tuple[NDArray[np.intp], ...]:
+        """The rows of each metric, so that a matrix need not look through all of them."""
+        order = np.argsort(self.metric.codes, kind="stable")
+        ends = np.searchsorted(self.metric.codes[order], np.arange(1, len(self.metrics)))
+        return tuple(np.split(order, ends))
 
     def groups(self, by: Literal["conversation", "scenario", "item"] = "conversation") -> Ints:
         """(I,) number of the group each item belongs to: what is resampled and split together.
