@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from .conversation import Conversation, Message, Role
+from .conversation import ROLES, Conversation, Message, Role
 from .errors import InputError
 from .judge import Judge
 from .strict_yaml import load_yaml
@@ -105,12 +105,33 @@ def replay(judge: Judge, turns: Iterable[GoldenTurn]) -> list[Replayed]:
     return found
 
 
+def golden_turns(
+    judge: Judge, conversation: Sequence[Mapping[str, str]], *, tolerance: float = DEFAULT_TOLERANCE
+) -> list[dict[str, Any]]:
+    """Every unit of a conversation (messages with role and content) as golden turns for a manifest, read here."""
+    messages = tuple(Message(_role(m["role"]), m["content"]) for m in conversation)
+    found = []
+    for verdict in judge.score(Conversation("golden", messages), rationale="never"):
+        names = [*verdict.scores, *verdict.flags]
+        readings = {n: {o: round(p, 6) for o, p in d.items()} for n in names if (d := distribution(verdict, n))}
+        turn = {"conversation": [dict(m) for m in conversation], "turn": verdict.turn}
+        found.append({**turn, "readings": readings, "tolerance": tolerance})
+    return found
+
+
 def distribution(verdict: Verdict, name: str) -> Mapping[str, float] | None:
     """The probabilities at the slot of a metric or a flag; None where there are none."""
     if name in verdict.flags:
         return verdict.flags[name].distribution
     score = verdict.scores.get(name)
     return score.reading.distribution if score is not None and score.reading is not None else None
+
+
+def _role(name: str) -> Role:
+    for role in ROLES:
+        if role == name:
+            return role
+    raise ValueError(f"unknown role {name!r}")
 
 
 def _difference(expected: Mapping[str, float], seen: Mapping[str, float] | None) -> float | None:
