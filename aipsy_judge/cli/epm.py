@@ -188,6 +188,7 @@ def perturb_command(pairs: Path, json_path: Path | None, pack_name: str, resampl
     from ..epm.pairs import pair_metrics, read_pairs
     from ..epm.perturbation import paired_statistics
     from ..epm.sheets import differences_sheet
+    from ..report.wording import plural
     from ..strict_json import dumps
     from .epm_console import console, show, show_notes
 
@@ -205,7 +206,8 @@ def perturb_command(pairs: Path, json_path: Path | None, pack_name: str, resampl
     left_out = max(s.undefined for s in found)
     if unread or left_out:
         show_notes(
-            screen, [f"Left out: {unread} pairs with unreadable levels, {left_out} without a deficit at the start."]
+            screen,
+            [f"Left out: {plural(unread, 'pair')} with unreadable levels, {left_out} without a deficit at the start."],
         )
     if json_path is not None:
         data = {

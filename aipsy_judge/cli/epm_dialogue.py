@@ -26,6 +26,7 @@ from ..epm.report import dialogue_report
 from ..epm.sheets import dialogue_sheet
 from ..errors import EXIT_NOTHING_SCORED, EXIT_OK, InputError
 from ..judge import Judge, JudgeOptions, open_judge
+from ..report.wording import plural
 from ..rubric import Rubric
 from ..strict_json import dumps
 from ..transcripts import read
@@ -96,7 +97,8 @@ def _conversation(source: Source) -> Conversation:
     if len(found) == 1:
         return found[0]
     raise InputError(
-        f"{len(found)} conversations{f' called {source.id!r}' if source.id else ''} in it, one is evaluated at a time",
+        f"{plural(len(found), 'conversation')}{f' called {source.id!r}' if source.id else ''} in it, one is evaluated "
+        "at a time",
         where=source.dialogue,
         hint="Choose one with --id; many filled forms are compared by `aipsy-judge epm compare`.",
     )

@@ -74,4 +74,10 @@ class Forms:
 
     @property
     def name(self) -> str:
-        return f"{self.where}, {self.model} / {self.case}"
+        """For messages: the place in the file, and whose dialogue it is."""
+        return f"{self.where}, {self.title}"
+
+    @property
+    def title(self) -> str:
+        """Model and case, as far as they are named."""
+        return " / ".join(n for n in (self.model, self.case) if n != UNNAMED) or UNNAMED

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import RubricError
+from ..strict_yaml import load_yaml
 from .space import Axis, Indicator, Space
 
 DEFAULT_PACK = "empa"
@@ -88,7 +89,7 @@ def load_pack(name_or_path: str | Path = DEFAULT_PACK) -> Pack:
 def parse_pack(text: str, *, where: str) -> Pack:
     """A pack from YAML text. RubricError with every fault at once."""
     try:
-        data = _PackData.model_validate(yaml.safe_load(text))
+        data = _PackData.model_validate(load_yaml(text))
     except yaml.YAMLError as error:
         raise RubricError(f"not valid YAML: {error}", where=where) from error
     except ValidationError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..report.wording import plural
 from .cases import Case, UnscoredCase
 from .forms import Forms
 from .imputation import Imputed
@@ -44,14 +45,14 @@ def _judge(forms: Sequence[Forms]) -> list[str]:
     found += dict.fromkeys(remark for o in origins for remark in o.remarks)
     unread = [u for o in origins for u in o.unread]
     if unread:
-        found.append(f"{len(unread)} levels could not be read, the first: {unread[0]}.")
+        found.append(f"Could not be read: {plural(len(unread), 'level')}; the first: {unread[0]}.")
     suspected = list(dict.fromkeys(s for o in origins for s in o.suspected_injection))
     if suspected:
         found.append(f"The text may try to steer the judge: {'; '.join(map(repr, suspected[:3]))}.")
     cited = [c for f in forms for c in f.evidence]
     bare = sum(c.quote is None for c in cited)
     if bare:
-        found.append(f"{bare} of {len(cited)} levels other than 0 stand without a quote.")
+        found.append(f"Without a quote: {bare} of {plural(len(cited), 'level')} other than 0.")
     return found
 
 
@@ -61,7 +62,7 @@ def _unscored(results: Sequence[Case | UnscoredCase]) -> list[str]:
         return []
     first = missing[0]
     return [
-        f"{len(missing)} of {len(results)} dialogues unscored and in no figure; the first: {first.forms.name}: "
+        f"Unscored, in no figure: {_of(len(missing), results)}; the first: {first.forms.name}: "
         f"{first.unscored.detail or first.unscored.reason}."
     ]
 
@@ -70,7 +71,7 @@ def _undefined(cases: Sequence[Case]) -> list[str]:
     undefined = [c for c in cases if c.undefined]
     if not undefined:
         return []
-    return [f"{len(undefined)} dialogues without EPM-Q and in no mean: {undefined[0].undefined}."]
+    return [f"Without EPM-Q, in no mean: {_of(len(undefined), cases)}; {undefined[0].undefined}."]
 
 
 def _imputed(imputed: Imputed, cases: Sequence[Case]) -> list[str]:
@@ -78,8 +79,9 @@ def _imputed(imputed: Imputed, cases: Sequence[Case]) -> list[str]:
         return []
     concerned = sum(bool(c.imputed) for c in cases)
     return [
-        f"Filled in, not judged: {imputed.start_levels} starting levels as 1, {imputed.turn_levels} turn levels as 0, "
-        f"{imputed.scale} starting distances as 1, in {concerned} of {len(cases)} dialogues."
+        f"Filled in, not judged: {plural(imputed.start_levels, 'starting level')} as 1, "
+        f"{plural(imputed.turn_levels, 'turn level')} as 0, {plural(imputed.scale, 'starting distance')} as 1, in "
+        f"{_of(concerned, cases)}."
     ]
 
 
@@ -88,13 +90,16 @@ def _ends(cases: Sequence[Case]) -> list[str]:
     unfinished = sum(c.stop == UNFINISHED for c in cases)
     if unfinished:
         found.append(
-            f"{unfinished} of {len(cases)} dialogues end before any rule holds; beside finished ones their figures "
-            "say little."
+            f"Cut off before any rule ended them: {_of(unfinished, cases)}; they say little beside finished ones."
         )
     later = sum(bool(c.later_turns) for c in cases)
     if later:
-        found.append(f"{later} of {len(cases)} dialogues go on after their end; those turns count for nothing.")
+        found.append(f"Going on after their end: {_of(later, cases)}; the later turns count for nothing.")
     return found
+
+
+def _of(count: int, total: Sequence[object]) -> str:
+    return f"{count:,} of {plural(len(total), 'dialogue')}"
 
 
 def _log(results: Sequence[Case | UnscoredCase], parameters: Parameters) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata, resources
 
 from ..report.visible import visible
+from ..report.wording import plural
 from .cases import Case, UnscoredCase
 from .compare import Comparison
 from .evidence_sheet import evidence_sheet
@@ -58,7 +59,7 @@ class Section:
 
 def dialogue_report(result: Case | UnscoredCase, pack: Pack, parameters: Parameters) -> str:
     """The page of one dialogue, with the evidence where its forms carry some."""
-    title = f"{result.forms.case}, {result.forms.model}"
+    title = result.forms.title
     notes = remarks([result], parameters)
     sheet = evidence_sheet(result.forms, pack.space)
     evidence = [Section("Evidence", sheets=(sheet,), quotes=True)] if sheet else []
@@ -71,7 +72,7 @@ def dialogue_report(result: Case | UnscoredCase, pack: Pack, parameters: Paramet
 
 def comparison_report(comparison: Comparison, pack: Pack, parameters: Parameters) -> str:
     """The page of many runs."""
-    title = f"{len(comparison.cases)} dialogues of {len(comparison.models)} models"
+    title = f"{plural(len(comparison.cases), 'dialogue')} of {plural(len(comparison.models), 'model')}"
     sections = (
         Section("Leaderboard", _drawn(ranks_picture(comparison), "Mean over cases; the bar is its 95 % interval.")),
         Section("", sheets=(leaderboard(comparison), index_sheet(comparison), ends_sheet(comparison))),

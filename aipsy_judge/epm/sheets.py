@@ -94,8 +94,7 @@ def dialogue_sheet(case: Case) -> Sheet:
         rows.append((SCORE_TITLES[group], "mean", "", number(case.scores[group])))
     totals.add(len(rows))
     rows.append(("EPM-Q", "", "", number(case.scores["epm_q"])))
-    title = f"{case.forms.model} / {case.forms.case}"
-    return Sheet(title, ("", "metric", "raw", "index"), tuple(rows), names=2, totals=frozenset(totals))
+    return Sheet(case.forms.title, ("", "metric", "raw", "index"), tuple(rows), names=2, totals=frozenset(totals))
 
 
 def differences_sheet(title: str, statistics: Sequence[PairedStatistics], by: Literal["pairs", "cases"]) -> Sheet:

@@ -141,7 +141,7 @@ def test_the_command_writes_the_models_figures(runs: Path, tmp_path: Path) -> No
         "timeout": 0,
     }
     assert list(models["bad"]["indices"]) == ["RDI", "E_tot", "S_net", "rho", "S_proj", "tau", "R_pos", "Align", "Pen"]
-    for word in ("Leaderboard", "EPM-Q by threshold", "4 of 5 dialogues go on after their end"):
+    for word in ("Leaderboard", "EPM-Q by threshold", "Going on after their end: 4 of 5 dialogues"):
         assert word in shown.output
 
 
@@ -149,7 +149,7 @@ def test_what_was_filled_in_is_counted_in_every_output(tmp_path: Path) -> None:
     path, out = tmp_path / "runs.jsonl", tmp_path / "out.json"
     path.write_text(json.dumps(row("m", "1", [GOOD] * 11 + [None])), encoding="utf-8")
     shown = invoke("compare", path, "--no-strict", "--json", out, "--resamples", "200")
-    assert "0 starting levels as 1, 6 turn levels as 0, 0 starting distances as 1, in 1 of 1" in shown.output
+    assert "0 starting levels as 1, 6 turn levels as 0, 0 starting distances as 1, in 1 of 1 dialogue" in shown.output
     assert json.loads(out.read_text("utf-8"))["imputed"] == {"start_levels": 0, "turn_levels": 6, "z0": 0}
 
 
@@ -159,7 +159,7 @@ def test_nothing_scored_is_an_exit_code_of_its_own(tmp_path: Path) -> None:
     shown = invoke("compare", path, "--json", out)
     assert shown.exit_code == 4
     assert json.loads(out.read_text("utf-8"))["models"]["m"]["epm_q"] is None
-    assert "1 of 1 dialogues unscored" in shown.output
+    assert "Unscored, in no figure: 1 of 1 dialogue" in shown.output
 
 
 def test_a_name_with_terminal_controls_is_shown_harmless(tmp_path: Path) -> None:

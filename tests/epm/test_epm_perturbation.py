@@ -127,7 +127,7 @@ def test_the_command_reports_pairs_and_cases(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     shown = perturb(tmp_path / "pairs.jsonl", PAIRS, "--json", str(out))
     assert shown.exit_code == 0, shown.output
-    assert "Left out: 1 pairs with unreadable levels" in shown.output
+    assert "Left out: 1 pair with unreadable levels" in shown.output
     data = json.loads(out.read_text("utf-8"))
     assert data["unread"] == 1
     energy = data["statistics"]["dE"]["pairs"]

@@ -111,7 +111,7 @@ def test_a_page_of_an_unscored_dialogue_has_no_figure() -> None:
 
 def test_a_comparison_without_a_score_still_makes_a_page() -> None:
     page = comparison_report(compare(results({"levels": [None]}), resamples=100), PACK, profile())
-    assert "1 of 1 dialogues unscored" in page
+    assert "Unscored, in no figure: 1 of 1 dialogue" in page
 
 
 def test_undefined_indices_leave_a_gap_in_the_radar() -> None:
