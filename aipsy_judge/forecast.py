@@ -96,7 +96,8 @@ def _probe(judge: LocalJudge, conversation: Conversation) -> _Timing:
         seconds.append(time.perf_counter() - start)
         tokens.append(judge.backend.work.tokens - before)
     head = tokens[0] - tokens[1]
-    start, per_token = max(0.0, seconds[0] - seconds[1]), seconds[1] / max(1, planned - head)
+    # Not the difference of the two times: on a busy machine that may well be negative.
+    start, per_token = seconds[0] * head / max(1, tokens[0]), seconds[1] / max(1, planned - head)
     return _Timing(head, start, per_token, cells * judge.backend.cell_bytes, _peak_bytes())
 
 

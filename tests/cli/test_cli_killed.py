@@ -30,6 +30,7 @@ def stopped_in_the_middle(path, folder, number):
     return process.returncode, said
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_result_as_one_that_was_not(talks, tmp_path, run):
     path = talks(120)
     code, _ = stopped_in_the_middle(path, tmp_path / "killed", signal.SIGKILL)

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aipsy_judge.errors import InputError
@@ -129,6 +129,7 @@ def test_places_are_the_same_when_a_journal_is_opened_again(tmp_path):
         assert journal.read(places[1]) == {"n": 1}
 
 
+@settings(max_examples=30, deadline=None)
 @given(records=st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=4))
 def test_records_survive_writing_and_reading_and_are_one_line_each(tmp_path_factory, records):
     path = tmp_path_factory.mktemp("journal") / "j.jsonl"
