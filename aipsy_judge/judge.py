@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -70,10 +70,13 @@ class Judge(Protocol):
         *,
         rationale: Rationale = "flagged",
         on_verdict: Callable[[Verdict], None] | None = None,
+        known: Collection[int | None] = (),
     ) -> list[Verdict]:
         """Verdicts in the order of the turns. What cannot be judged comes back as Unscored, never left out.
 
-        `on_verdict` is called once a verdict, as soon as it is final.
+        `on_verdict` is called once a verdict, as soon as it is final. `known` are the turns (None: the whole
+        conversation) whose verdicts are at hand: a judge that asks about each turn by itself leaves them out; one
+        whose figures may depend on what is judged in one go judges them again.
         """
 
     def close(self) -> None: ...

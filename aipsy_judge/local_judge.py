@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -127,7 +127,9 @@ class LocalJudge:
         *,
         rationale: Rationale = "flagged",
         on_verdict: Callable[[Verdict], None] | None = None,
+        known: Collection[int | None] = (),
     ) -> list[Verdict]:
+        """See Judge.score. The plan is of the whole conversation, and so are the figures: `known` changes nothing."""
         prose_tokens = RATIONALE_TOKENS if rationale != "never" and self._takes_rationale else 0
         asked, done = self._prepare(conversation, prose_tokens)
         verdicts: dict[int, Verdict] = {}

@@ -21,8 +21,8 @@ def score_into(
 ) -> list[Verdict]:
     """The verdicts of one conversation in the order of its turns, each on the disk before the next is waited for.
 
-    Where some turn lacks a final verdict the conversation is judged as a whole, because a figure may depend on what
-    is judged in one go with it; verdicts that were there already stay as they are. `on_kept` is called for those,
+    The judge is told which turns have one. It may judge them again with the others, because a figure may depend on
+    what is judged in one go; verdicts that were there already stay as they are. `on_kept` is called for those,
     `on_verdict` for new ones. Raises JudgeError where the judge leaves a turn out or invents one.
     """
     keys = run.keys(conversation)
@@ -38,7 +38,8 @@ def score_into(
             on_verdict(verdicts[verdict.turn])
 
     if len(verdicts) < len(keys):
-        for verdict in judge.score(conversation, rationale=run.info.rationale, on_verdict=keep):
+        known = frozenset(verdicts)
+        for verdict in judge.score(conversation, rationale=run.info.rationale, on_verdict=keep, known=known):
             keep(verdict)
     missing = [turn for turn in keys if turn not in verdicts]
     if missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -84,10 +84,13 @@ class ServedJudge:
         *,
         rationale: Rationale = "flagged",
         on_verdict: Callable[[Verdict], None] | None = None,
+        known: Collection[int | None] = (),
     ) -> list[Verdict]:
-        """Verdicts in the order of the turns. Raises BackendError only as the class says."""
+        """Verdicts in the order of the turns, those in `known` left out. Raises BackendError only as the class says."""
         verdicts = []
         for unit in units(conversation, self.rubric):
+            if unit.turn in known:
+                continue
             outcome = self._outcome(conversation, unit, rationale)
             verdict = self._verdict(conversation, unit, outcome, rationale)
             verdicts.append(verdict)

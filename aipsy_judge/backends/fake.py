@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -161,11 +161,14 @@ class FakeJudge:
         *,
         rationale: Rationale = "flagged",
         on_verdict: Callable[[Verdict], None] | None = None,
+        known: Collection[int | None] = (),
     ) -> list[Verdict]:
-        """One verdict a turn, or one for the whole conversation, as the rubric's unit says."""
+        """One verdict a turn, or one for the whole conversation, as the rubric's unit says; none for `known`."""
         units: Sequence[Turn | None] = conversation.turns if self.rubric.unit == "turn" else (None,)
         verdicts = []
         for turn in units:
+            if (turn.number if turn else None) in known:
+                continue
             verdict = self._verdict(conversation, turn, rationale)
             verdicts.append(verdict)
             if on_verdict is not None:

@@ -107,6 +107,34 @@ def test_a_half_judged_conversation_keeps_the_verdicts_it_has(tmp_path):
     assert len(file.read_bytes().splitlines()) == 2
 
 
+def test_a_judge_that_asks_turn_by_turn_is_asked_for_the_missing_turns_alone(tmp_path):
+    asked = []
+
+    def answer(conversation, turn):
+        asked.append(turn.number)
+        return drawn_answer(RUBRIC, str(turn.number))
+
+    judge_all(tmp_path / "run", FakeJudge(answer=answer), [ONE])
+    file = tmp_path / "run" / "verdicts.jsonl"
+    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    judge_all(tmp_path / "run", FakeJudge(answer=answer), [ONE], resume=True)
+    assert asked == [1, 2, 2]
+
+
+def test_a_judge_that_judges_known_turns_again_does_not_change_what_is_kept(tmp_path):
+    class Whole(FakeJudge):
+        def score(self, conversation, *, rationale="flagged", on_verdict=None, known=()):
+            return super().score(conversation, rationale=rationale, on_verdict=on_verdict)
+
+    judge_all(tmp_path / "run", Whole(answer=lambda c, t: drawn_answer(RUBRIC, "first")), [ONE])
+    file = tmp_path / "run" / "verdicts.jsonl"
+    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    verdicts = judge_all(tmp_path / "run", Whole(answer=lambda c, t: drawn_answer(RUBRIC, "other")), [ONE], resume=True)
+    assert verdicts[0].scores == drawn_answer(RUBRIC, "first").scores
+    assert verdicts[1].scores == drawn_answer(RUBRIC, "other").scores
+    assert len(file.read_bytes().splitlines()) == 2
+
+
 def test_the_same_ids_with_other_text_are_judged_afresh(tmp_path):
     judge = Counting()
     judge_all(tmp_path / "run", judge, [ONE, TWO])
@@ -240,11 +268,11 @@ def test_a_judge_that_leaves_a_turn_out_or_invents_one_is_an_error(tmp_path):
             return super().score(conversation, **kwargs)[:1]
 
     class Inventive(FakeJudge):
-        def score(self, conversation, *, rationale="flagged", on_verdict=None):
+        def score(self, conversation, *, rationale="flagged", on_verdict=None, known=()):
             return super().score(chat(conversation.id, "a", "b", "c", "d", "e", "f"))
 
     class Silent(Lazy):
-        def score(self, conversation, *, rationale="flagged", on_verdict=None):
+        def score(self, conversation, *, rationale="flagged", on_verdict=None, known=()):
             return super().score(conversation, rationale=rationale)
 
     with pytest.raises(JudgeError, match="a turn that is not there: 3"):
