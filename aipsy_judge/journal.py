@@ -29,7 +29,8 @@ def scan(path: Path, take: Take) -> tuple[int, list[str]]:
     the last whole record, and warnings.
 
     A last line that is no whole JSON object is what a killed process leaves behind: it is dropped with a warning.
-    Such a line anywhere else means that the file was changed by something else: InputError naming the line.
+    Such a line anywhere else, or a record that `take` refuses (KeyError, TypeError, ValueError), means that the file
+    was changed by something else: InputError naming the line.
     """
     end = position = 0
     torn: tuple[int, ValueError] | None = None
@@ -45,7 +46,10 @@ def scan(path: Path, take: Take) -> tuple[int, list[str]]:
             except ValueError as error:
                 torn = (number, error)
                 continue
-            take(record, start)
+            try:
+                take(record, start)
+            except (KeyError, TypeError, ValueError) as error:
+                raise _damaged(path, number, error) from error
             end = position
     dropped = f"{path}:{torn[0]}: a line cut short was dropped; what it held is judged again" if torn else None
     return end, [dropped] if dropped else []
@@ -58,9 +62,10 @@ def _record(line: bytes) -> dict[str, Any]:
     return record
 
 
-def _damaged(path: Path, number: int, error: ValueError) -> InputError:
+def _damaged(path: Path, number: int, error: Exception) -> InputError:
+    what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
     return InputError(
-        f"a damaged line: {error}",
+        f"a damaged line: {what}",
         where=f"{path}:{number}",
         hint="Only the last line can be cut short by a crash; this one was changed. Remove it to judge it again.",
     )
@@ -75,7 +80,7 @@ class Journal:
         Raises InputError where another process writes it, or a line in the middle is damaged.
         """
         self.path = path
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
         try:
             _lock(self._handle, path)
             os.chmod(path, 0o600)
@@ -115,7 +120,8 @@ class Journal:
 
     def _mend(self, end: int) -> None:
         os.ftruncate(self._handle, end)
-        if end and os.pread(self._handle, 1, end - 1) != b"\n":
+        os.lseek(self._handle, max(0, end - 1), os.SEEK_SET)
+        if end and os.read(self._handle, 1) != b"\n":
             os.write(self._handle, b"\n")
 
 

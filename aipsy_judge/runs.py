@@ -16,7 +16,7 @@ from typing import Any
 
 from .conversation import Conversation, Message
 from .errors import InputError
-from .journal import read_journal
+from .journal import scan
 from .judge import Lane
 from .rubric import Rubric
 from .runs_info import RunInfo, info_from_dict, read_info
@@ -80,42 +80,30 @@ def load_run(path: str | Path) -> RunView:
 
 def _from_folder(folder: Path) -> RunView:
     info = read_info(folder)
-    lines = records(folder / CONVERSATIONS)
-    texts = {c.id: c for c in map(conversation_from_dict, lines)}
-    newest = newest_verdicts(records(folder / VERDICTS), text_hashes(lines))
-    order = list(texts) + [i for i, _ in newest if i not in texts]
-    place = {i: n for n, i in enumerate(dict.fromkeys(order))}
-    ordered = sorted(newest.values(), key=lambda v: (place[v.conversation_id], v.turn or 0))
-    return view(info, tuple(texts.values()), tuple(ordered))
+    texts: dict[str, Conversation] = {}
+    current: dict[str, str] = {}  # hash of the newest text under an id, as it was when judged
+    verdicts: dict[tuple[str, int | None, str], Verdict] = {}
 
+    def take_text(line: Mapping[str, Any], _: int) -> None:
+        conversation = conversation_from_dict(line)
+        texts[conversation.id] = conversation
+        # It stands in the line, for it cannot be had from there: half a surrogate pair was replaced on writing.
+        current[conversation.id] = line["content_hash"]
 
-def records(path: Path) -> list[dict[str, Any]]:
-    """What a journal of a run holds; nothing where the file is not there."""
-    return read_journal(path)[0] if path.exists() else []
-
-
-def text_hashes(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The content hash of the newest text under each id, as it was when judged.
-
-    It stands in the line, for it cannot be had from there: half a surrogate pair was replaced on writing.
-    """
-    return {str(line["id"]): str(line["content_hash"]) for line in lines}
-
-
-def newest_verdicts(
-    lines: Sequence[Mapping[str, Any]], texts: Mapping[str, str]
-) -> dict[tuple[str, int | None], Verdict]:
-    """The newest verdict of each unit, those on an earlier text under the same id left out.
-
-    `texts` maps ids to the hash of their newest text; where an id is missing there, its newest verdict tells.
-    """
-    current = {str(line["conversation_id"]): line["conversation_hash"] for line in lines} | dict(texts)
-    found: dict[tuple[str, int | None], Verdict] = {}
-    for line in lines:
+    def take_verdict(line: Mapping[str, Any], _: int) -> None:
         verdict = verdict_from_dict(line)
-        if line["conversation_hash"] == current[verdict.conversation_id]:
-            found[verdict.conversation_id, verdict.turn] = verdict
-    return found
+        verdicts[verdict.conversation_id, verdict.turn, line["conversation_hash"]] = verdict
+        if verdict.conversation_id not in texts:
+            current[verdict.conversation_id] = line["conversation_hash"]
+
+    for name, take in ((CONVERSATIONS, take_text), (VERDICTS, take_verdict)):
+        if (folder / name).exists():
+            scan(folder / name, take)
+    # Verdicts on an earlier text under the same id do not count.
+    newest = [v for (id, _, text), v in verdicts.items() if text == current[id]]
+    place = {id: n for n, id in enumerate(current)}
+    newest.sort(key=lambda v: (place[v.conversation_id], v.turn or 0))
+    return view(info, tuple(texts.values()), tuple(newest))
 
 
 def conversation_to_dict(conversation: Conversation) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self, overload
 
 from .conversation import Conversation
-from .errors import InputError, LaneError
+from .errors import InputError, JudgeError, LaneError
 from .journal import Journal, Shelf
 from .redact import redact
 from .runs import CONVERSATIONS, VERDICTS, conversation_to_dict
@@ -73,7 +73,11 @@ class Run:
         if self.info.redacted:
             verdict = redact(verdict)
         record = {"key": key, "conversation_hash": conversation_hash, **verdict_to_dict(verdict)}
-        self._by_key[key] = self._verdicts.append(record)
+        try:
+            self._by_key[key] = self._verdicts.append(record)
+        except ValueError as error:  # a number that is no number, with its place
+            where = f"{verdict.conversation_id}, turn {verdict.turn}"
+            raise JudgeError(f"the judge gave a verdict that cannot be kept: {error}", where=where) from error
         self._newest[verdict.conversation_id, verdict.turn] = key
         return verdict
 
@@ -101,9 +105,6 @@ class Run:
             if not self.info.redacted:
                 self._texts = Journal(folder / CONVERSATIONS, self._remember_text)
                 self.warnings += self._texts.warnings
-        except (KeyError, TypeError, ValueError) as error:
-            self.close()
-            raise InputError(f"a line that is not one of a run: {error!r}", where=str(folder)) from error
         except BaseException:
             self.close()
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 from ..verdict import Verdict
@@ -18,11 +18,15 @@ class Progress(Protocol):
 
     def had(self, verdict: Verdict) -> None: ...
     def kept(self, verdict: Verdict) -> None: ...
+    def aside(self) -> AbstractContextManager[None]:
+        """While something is printed to the same terminal."""
 
 
 class _Silent:
     def had(self, verdict: Verdict) -> None: ...
     def kept(self, verdict: Verdict) -> None: ...
+    def aside(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 @contextmanager
@@ -42,7 +46,15 @@ def progress(units: int, *, unit: str = "turn") -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
-    with Bar(*columns, console=console, transient=True, speed_estimate_period=LOOK_BACK_SECONDS) as bar:
+    bar = Bar(
+        *columns,
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        speed_estimate_period=LOOK_BACK_SECONDS,
+    )
+    with bar:
         yield _Shown(bar, units, unit)
 
 
@@ -63,6 +75,12 @@ class _Shown:
         # Taken off the total, not put on what is done: it took no time, and would make the rest look as quick.
         self._left -= 1
         self._bar.update(self._task, total=self._left)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        self._bar.stop()  # takes the line off the terminal
+        yield
+        self._bar.start()
 
 
 def _words(verdict: Verdict) -> str:

@@ -142,7 +142,8 @@ def _judge_all(run: Run, judge: Judge, inputs: Inputs, outputs: Outputs, judged:
             (summary,) = summarise(judge.rubric, units(view(run.info, [], verdicts)))
             judged.briefs.append(brief(summary))
             if live:
-                print_conversation(console, judge.rubric, summary, warnings)
+                with watched.aside():
+                    print_conversation(console, judge.rubric, summary, warnings)
 
 
 def _judge_one(run: Run, judge: Judge, conversation: Conversation, judged: Judged, watched: Progress) -> list[Verdict]:

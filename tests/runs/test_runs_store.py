@@ -298,6 +298,29 @@ def test_a_run_changed_by_hand_is_refused_by_name(tmp_path):
         load_run(tmp_path / "run")
 
 
+@pytest.mark.parametrize("name", ["verdicts.jsonl", "conversations.jsonl"])
+@pytest.mark.parametrize("line", ['{"x": 1}', '{"conversation_id": 1, "id": 1, "messages": 5, "scores": 3}'])
+def test_a_line_that_is_json_but_no_part_of_a_run_is_refused_by_its_number(tmp_path, name, line):
+    judge_all(tmp_path / "run", FakeJudge(), [ONE])
+    with (tmp_path / "run" / name).open("a") as file:
+        file.write(line + "\n")
+    number = len((tmp_path / "run" / name).read_text().splitlines())
+    with pytest.raises(InputError, match=f"{name}:{number}: a damaged line"):
+        load_run(tmp_path / "run")
+    with pytest.raises(InputError, match=f"{name}:{number}: a damaged line"):
+        judge_all(tmp_path / "run", FakeJudge(), [TWO], resume=True)
+
+
+@pytest.mark.parametrize("folder", ["run", None])
+def test_a_verdict_with_nan_is_refused_by_the_name_of_the_field(tmp_path, folder):
+    def answer(conversation, turn):
+        drawn = drawn_answer(RUBRIC, "x")
+        return FakeAnswer({**drawn.scores, "empathy": Scored(float("nan"))}, drawn.flags)
+
+    with pytest.raises(JudgeError, match=r"one, turn 1: .*scores\.empathy\.value"):
+        judge_all(folder and tmp_path / folder, FakeJudge(answer=answer), [ONE])
+
+
 @pytest.mark.parametrize("content", ["{}", "[]", "", "\x00", '{"format": "aipsy-judge-run-1"}', "<!DOCTYPE html>"])
 def test_a_file_that_is_no_result_is_refused(tmp_path, content):
     path = tmp_path / "x.json"
