@@ -84,6 +84,27 @@ def test_paper_profile_uses_its_own_formulas() -> None:
     assert raw["S_net"] == 38  # components of the steps
     assert raw["Pen"] == pytest.approx(4 / 12)  # over T steps
     assert raw["RDI"] == pytest.approx((r0 - np.sqrt(5)) / r0, abs=1e-6)
-    assert index["S_net"] == pytest.approx(100 * 38 / (1.2 * r0), abs=1e-4)
+    assert index["S_net"] == pytest.approx(100 * 38 / (1.2 * (r0 + 1e-6)), rel=1e-12)
     # The second step is seen from P_1 = (-9, -19, -5): (1, 3, 1) . (9, 19, 5) / sqrt(467)
     assert paper.paths.gain[0, 2] == pytest.approx(71 / np.sqrt(467))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "raw", "index"), [(profile(), 0, 100), (profile("paper-v1", tau_align=0.5), 3, 0)]
+)
+def test_a_path_that_returns_is_the_best_as_run_and_the_worst_on_paper(
+    parameters: Parameters, raw: float, index: float
+) -> None:
+    # C goes one up and one down: the published runs count such a path as straight, a quirk kept for their sake.
+    levels = [[(1, 0, 0, 0, 0, 0), (1, -1, 0, 0, 0, 0)] * 3]
+    result = evaluate(load_pack().space, np.array([START], float), levels, [6], parameters)
+    tau = NAMES.index("tau")
+    assert (result.raw[0, tau], result.indices[0, tau]) == (raw, index)
+
+
+def test_an_imputed_starting_distance_of_one_makes_the_end_a_loss() -> None:
+    # Without a deficit d_0 = 0; three turns of -2 an axis end at distance 5 * sqrt(3).
+    levels = [[(0, -1, 0, -1, 0, -1)] * 3]
+    result = evaluate(load_pack().space, np.zeros((1, 3)), levels, [3], profile(), imputed_scale=1.0)
+    assert result.raw[0, NAMES.index("RDI")] == pytest.approx(-5 * np.sqrt(3))
+    assert result.indices[0, NAMES.index("RDI")] == 0

@@ -52,7 +52,7 @@ def test_without_a_deficit_energy_and_alignment_are_undefined_and_left_out() -> 
 def test_statistics_worked_by_hand() -> None:
     # Four decreases, one tie, one increase. Sign test: P(X >= 4 | 5, 1/2) = (5 + 1) / 32. Ranks of |d|: 1, 2, 3, 4, 5
     # with the increase at rank 2, so W+ = 2: one of the 3 subsets of ranks (none, {1}, {2}) with a sum of at most 2.
-    found = differences(np.array([-1.0, 2.0, -3.0, -4.0, -5.0, 1e-12]), resamples=200)
+    found = differences(np.array([-1.0, 2.0, -3.0, -4.0, -5.0, -1e-12]), resamples=200)
     assert (found.n, found.decreased, found.ties, found.increased) == (6, 4, 1, 1)
     assert found.share_decreased == pytest.approx(4 / 6)
     assert (found.mean, found.median) == (pytest.approx(-11 / 6), pytest.approx(-2.0))

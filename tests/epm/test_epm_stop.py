@@ -111,3 +111,77 @@ def test_the_paper_profile_asks_for_the_mean_cosine(tau_align: float, want: tupl
     # that moves away from the origin from then on, and the moving direction turns every step into a loss.
     parameters = replace(profile("paper-v1", tau_align=tau_align), tolerance=0.01)
     assert stop([STRONG] * 50, start=(-35, -35, -35), parameters=parameters) == want
+
+
+@pytest.mark.parametrize("turns", range(12, 27))
+def test_the_gate_is_passed_where_it_is_just_reached(turns: int) -> None:
+    # n steps of (1, 1, 1) from (-n, -n, -n): energy and |P_0| are both n * sqrt(3), but not to the last digit.
+    assert stop([GOOD] * 40, start=(-turns,) * 3) == (turns, "success_geometric")
+
+
+@pytest.mark.parametrize(
+    ("losses", "stagnant"),
+    [
+        # radii 20 20 20 20 21: squares about the mean add up to 0.8, deviation sqrt(0.8 / 4) = 0.45
+        ([4], True),
+        # radii 20 20 20 21 21: 1.2, sqrt(1.2 / 4) = 0.55 (over 5 it would be 0.49)
+        ([3], False),
+    ],
+)
+def test_stagnation_is_a_sample_deviation_below_one_half(losses: list[int], stagnant: bool) -> None:
+    levels = [(1, -1, 0, 0, 0, 0) if t in losses else NIL for t in range(5)]
+    assert rules(run(levels, start=(-20, 0, 0)).paths, profile())["stagnant"][0, 5] == stagnant
+
+
+@pytest.mark.parametrize(
+    ("start", "regressing"),
+    [
+        ((-20, -12, 0), True),  # six losses of (20 - 24) / 23.3 add up to -1.03
+        ((-20, -11, 0), False),  # six losses of (20 - 22) / 22.8 add up to -0.53
+    ],
+)
+def test_regression_needs_a_loss_beyond_one_beside_six_losses_of_eight(
+    start: tuple[int, ...], regressing: bool
+) -> None:
+    loss = (1, 0, 0, -1, 0, 0)
+    paths = run([loss] * 3 + [NIL] * 2 + [loss] * 3, start=start).paths
+    assert (paths.gain[0, 1:] < 0).sum() == 6
+    assert rules(paths, profile())["regressing"][0, 8] == regressing
+
+
+def test_a_distance_that_hardly_changes_is_an_oscillation_however_much_moves() -> None:
+    # C rises as A falls: from (-30, -30, -30) the distance goes from 50.2 to 50.9 while the path is 12 points long.
+    sideways = (1, 0, 1, -1, 0, 0)
+    assert stop([sideways, NIL] * 10, start=(-30, -30, -30)) == (12, "oscillation")
+    # Twice as fast the distance changes by 2.8, more than 2.
+    assert stop([sideways] * 12, start=(-30, -30, -30)) == (12, "unfinished")
+
+
+def test_three_points_of_movement_that_last_are_enough() -> None:
+    assert stop([NIL] * 5 + [(2, 0, 0, 0, 0, 0)] + [NIL] * 6, start=(-21, 0, 0)) == (12, "unfinished")
+
+
+def test_a_small_distance_may_stay_as_it_is() -> None:
+    # One point short of the zone all along (mean distance 1, not above 1), while the other axes go on rising.
+    levels = [(1, 0, 0, 0, 0, 0)] + [(0, 0, 1, 0, 0, 0)] * 20
+    assert stop(levels, start=(-3, 0, 0)) == (21, "unfinished")
+
+
+@pytest.mark.parametrize(("every", "window"), [(1, 12), (2, 10), (4, 10)])
+def test_the_oscillation_window_is_never_below_ten_ratings(every: int, window: int) -> None:
+    assert stop([NIL] * 20, every=every) == (window, "oscillation")
+
+
+def test_no_rule_holds_in_the_padding() -> None:
+    # After eleven turns all is won but for the twelfth turn, which only the other dialogue has.
+    start, lengths = np.array([(-2.0, -2.0, -2.0), FAR]), [11, 20]
+    stops = evaluate(load_pack().space, start, [[STRONG] * 20, [GOOD] * 20], lengths, profile()).stops
+    assert (stops.rating.tolist(), stops.kind) == ([11, 20], ("unfinished", "unfinished"))
+
+
+def test_the_paper_profile_reaches_less_far() -> None:
+    # Twelve straight steps from 58.9 away end 3.46 past the origin: beyond a twentieth, within a tenth.
+    levels, start = [STRONG] * 12, (-34, -34, -34)
+    paper = profile("paper-v1", tau_align=0.9)
+    assert stop(levels, start=start, parameters=paper) == (12, "success_aligned")
+    assert stop(levels, start=start, parameters=replace(paper, tolerance=0.1)) == (12, "success_geometric")
