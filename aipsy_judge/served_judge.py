@@ -71,6 +71,10 @@ class ServedJudge:
         self.settings: Mapping[str, Any] = {**backend.describe(), "max_tokens": max_tokens, "window": window}
 
     @property
+    def backend(self) -> ReplyBackend:
+        return self._backend
+
+    @property
     def is_remote(self) -> bool:
         return self._backend.is_remote
 

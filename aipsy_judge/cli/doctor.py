@@ -19,6 +19,7 @@ def command(
     """Memory, processors, GPU and the build of llama.cpp; which known judges fit.
 
     With FILE: how many turns and tokens it holds, and how long the judge will take and how much memory (an estimate).
+    With --judge openai:MODEL@URL or ollama:MODEL: whether that server keeps to a schema, and how long a prompt may be.
     With --prove: whether this machine reads the same probabilities as the one the judge was made on; exit 3 if not.
     """
     from .doctor_job import examine, prove_judge

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..backends.server_name import parse_server_name
+from ..backends.slot_window import slot_window
+from ..backends.trap import honours_schema
 from ..errors import EXIT_JUDGE, EXIT_OK, InputError
 from ..forecast import Forecast, forecast
 from ..golden import Replayed, load_golden, replay
@@ -16,6 +19,7 @@ from ..known_judges import fit, installed_at, known_judges
 from ..local_judge import LocalJudge
 from ..machine import GIB, LlamaBuild, Machine, llama_build, this_machine
 from ..report.visible import visible
+from ..served_judge import ServedJudge
 from ..weights import find_weights
 from .inputs import check_inputs, stdin_read_again
 from .json_output import write_json
@@ -24,6 +28,8 @@ from .judge_options import JudgeChoice
 # Weights up to this size are probed without being asked: loading and a few turns take seconds.
 SMALL_BYTES = 2 * 10**9
 MANIFEST = "manifest.yaml"
+
+Say = Callable[[str], None]
 
 
 def examine(files: Sequence[str], choice: JudgeChoice, probe: bool | None, json_file: str | None) -> None:
@@ -42,9 +48,28 @@ def examine(files: Sequence[str], choice: JudgeChoice, probe: bool | None, json_
         "llama_cpp": asdict(build) if build is not None else None,
         "judges": judges,
     }
+    if choice.judge is not None and choice.judge.split(":", 1)[0].lower() in ("openai", "ollama"):
+        data["server"] = examine_server(choice, say)
     if files:
         data["forecast"] = _examine_files(files, choice, probe, say)
     write_json(json_file, data)
+
+
+def examine_server(choice: JudgeChoice, say: Say) -> dict[str, Any]:
+    """What the server named by --judge really does. No text of a transcript is sent to it."""
+    server = parse_server_name(choice.judge or "")
+    window = slot_window(server) if server.kind == "openai" else None
+    with choice.open() as judge:
+        assert isinstance(judge, ServedJudge)
+        constrained = honours_schema(judge.backend)
+    say(f"server: {visible(server.text)}")
+    if constrained:
+        say("  holds its model to a JSON schema")
+    else:
+        say("  does NOT hold its model to a JSON schema: replies are validated, and more of them will be unscored")
+    if window is not None:
+        say(f"  one request may have {window.tokens} tokens, prompt and answer ({window.slots} slots)")
+    return {"name": server.text, "constrained": constrained, "window": asdict(window) if window is not None else None}
 
 
 def machine_words(machine: Machine, build: LlamaBuild | None) -> Iterator[str]:
@@ -124,7 +149,7 @@ def _judges(machine: Machine) -> Iterator[dict[str, Any]]:
         }
 
 
-def _examine_files(files: Sequence[str], choice: JudgeChoice, probe: bool | None, say: Any) -> dict[str, Any]:
+def _examine_files(files: Sequence[str], choice: JudgeChoice, probe: bool | None, say: Say) -> dict[str, Any]:
     with stdin_read_again(files):
         inputs = check_inputs(files, choice.load_rubric())
         say(f"input: {inputs.conversations} conversations, {inputs.units} to judge")
@@ -169,7 +194,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _speaker(json_file: str | None) -> Any:
+def _speaker(json_file: str | None) -> Say:
     def say(line: str) -> None:
         click.echo(line, err=json_file == "-")
 

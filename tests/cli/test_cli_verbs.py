@@ -226,6 +226,22 @@ def test_doctor_on_a_file_counts_and_sends_nothing_to_a_judge_elsewhere(run, ope
     assert "nothing was sent" in ran.out
 
 
+@pytest.mark.parametrize(("reply", "constrained"), [('{"zq7":"vw3x"}', True), ("Hello there!", False)])
+def test_doctor_finds_out_whether_a_server_holds_to_a_schema(run, opened, monkeypatch, tmp_path, reply, constrained):
+    from aipsy_judge.backends.fake import FakeBackend
+    from aipsy_judge.backends.slot_window import SlotWindow
+    from aipsy_judge.contracts import FULL
+    from aipsy_judge.served_judge import ServedJudge
+
+    monkeypatch.setattr("aipsy_judge.cli.doctor_job.slot_window", lambda server: SlotWindow(4096, 4))
+    opened.judge = ServedJudge(FakeBackend().enqueue(reply), RUBRIC, FULL)
+    ran = run("doctor", "--judge", "openai:m@http://localhost:8080", "--json", tmp_path / "d.json")
+    assert ran.code == 0
+    assert ("does NOT hold" in ran.out) is not constrained
+    assert "one request may have 4096 tokens" in ran.out
+    assert json.loads((tmp_path / "d.json").read_text())["server"]["constrained"] is constrained
+
+
 @pytest.fixture
 def manifest(tmp_path):
     """A judge's folder with golden turns as the fake judge reads them, then changed by `shift`."""
