@@ -221,7 +221,10 @@ class LocalJudge:
 
         def on_group(indices: list[int], prose: dict[int, Prose]) -> None:
             texts = {i // len(names): p for i, p in prose.items()}
+            # the answers of one turn can lie in two groups: it is final with the last of them
             for i in sorted({index // len(names) for index in indices}):
+                if not all(r.done for r in readers[i]):
+                    continue
                 finish(asked[i].unit, self._verdict(conversation, asked[i], readers[i], texts.get(i)))
 
         try:

@@ -67,10 +67,10 @@ def build_tree(prompts: Sequence[Sequence[int]]) -> Tree:
     boughs: list[Branch] = []
     node = root
     # The trunk follows the child with most tokens below it as long as that child branches itself, so that what is
-    # common is never part of a bough.
+    # common is never part of a bough; a prompt that is the beginning of another ends in a bough too.
     while True:
         heavy = max(node.children, key=lambda c: c.weight, default=None)
-        if heavy is None or not heavy.children or (node is not root and heavy.leaf is not None):
+        if heavy is None or not heavy.children or heavy.leaf is not None:
             break
         boughs += [_branch(c, len(trunk)) for c in node.children if c is not heavy]
         trunk += heavy.tokens
