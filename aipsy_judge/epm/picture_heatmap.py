@@ -27,7 +27,8 @@ def heatmap_picture(comparison: Comparison) -> str:
     bottom = _TOP + len(cases) * _ROW
     kinds = [c.stop for c in found.values()]
     parts += [legend(kinds, _LEFT, bottom + 24), _scale(_LEFT, bottom + 38)]
-    width = max(_LEFT + len(models) * _COLUMN + 8, _LEFT + 480)
+    # Never narrower than the page's other pictures, or its letters would be larger than theirs.
+    width = max(_LEFT + len(models) * _COLUMN + 8, 900)
     return picture(width, bottom + 66, "EPM-Q by case and model", *parts)
 
 

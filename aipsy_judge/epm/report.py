@@ -34,7 +34,7 @@ from .sheets import (
 )
 from .space import Space
 
-_READ_RADAR = "The bold ring is 100, the rim 150; open indices may pass it, then the number tells."
+_READ_RADAR = "The bold ring is 100, the rim 150; an open index that passes the rim stays on it."
 
 
 @dataclass(frozen=True, slots=True)
