@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from typing import IO
 
@@ -28,7 +29,17 @@ def open_console(file: IO[str], *, width: int | None = None) -> Console:
     comes out as an escape."""
     if isinstance(file, io.TextIOWrapper):
         file.reconfigure(errors="backslashreplace")
-    return Console(file=file, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
+    return _Console(file=file, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+
+class _Console(Console):
+    """Goes on in silence where the reader of a pipe has left (`| head`): the files asked for are written still."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
 
 
 def print_judge(console: Console, lane: Lane, rubric: Rubric, remarks: Sequence[str]) -> None:

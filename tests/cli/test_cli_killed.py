@@ -47,6 +47,18 @@ def test_a_killed_run_goes_on_to_the_same_result_as_one_that_was_not(talks, tmp_
     assert after == (tmp_path / "straight" / "verdicts.jsonl").read_bytes()
 
 
+def test_a_reader_that_leaves_the_pipe_does_not_cost_the_result(talks, tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    words = [*SCORE, str(talks(3)), "--judge", "fake", "--json", str(tmp_path / "r.json")]
+    try:
+        done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(json.loads((tmp_path / "r.json").read_text())["conversations"]) == 3
+
+
 def test_control_c_ends_with_130_and_the_run_is_kept(talks, tmp_path):
     code, said = stopped_in_the_middle(talks(120), tmp_path / "run", signal.SIGINT)
     assert code == 130
