@@ -26,6 +26,8 @@ _MAKERS = {
     "zhipu": r"glm|chatglm",
     "moonshot": r"kimi",
 }
+# How a judge on a server is called: openai:MODEL@URL. The model's maker is told by the model alone.
+_SERVER = re.compile(r"^(?:openai|ollama):|@https?://.*$", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"(-preview)?(-latest|-\d{4}-\d{2}-\d{2}|-\d{2}-\d{2}|-\d{8})?$")
 
 How = Literal["told", "name", "family"]
@@ -45,8 +47,10 @@ def family_of(name: str) -> str | None:
 
     >>> family_of("anthropic/claude-sonnet-4-6"), family_of("DeepSeek-LLaMA-8B"), family_of("coach-app")
     ('anthropic', 'deepseek', None)
+    >>> family_of("openai:gpt-5.4-mini@https://api.example.org/v1"), family_of("ollama:gemma3:4b")
+    ('openai', 'google')
     """
-    text = name.casefold().rsplit("/", 1)[-1]
+    text = _model(name)
     found = {maker: re.search(rf"(?<![a-z])(?:{pattern})", text) for maker, pattern in _MAKERS.items()}
     places = {maker: match.start() for maker, match in found.items() if match is not None}
     return min(places, key=places.__getitem__) if places else None
@@ -58,7 +62,12 @@ def base_name(name: str) -> str:
     >>> base_name("openai/GPT-5.4-mini-2026-03-17")
     'gpt-5.4-mini'
     """
-    return _SNAPSHOT.sub("", name.casefold().rsplit("/", 1)[-1])
+    return _SNAPSHOT.sub("", _model(name))
+
+
+def _model(name: str) -> str:
+    """The model in a judge's or generator's name: no server, no maker, no case."""
+    return _SERVER.sub("", name).casefold().rsplit("/", 1)[-1]
 
 
 def item_families(ratings: Ratings) -> tuple[tuple[str, ...], list[str | None], str | None]:

@@ -74,11 +74,16 @@ def _rows(run: RunView, expected: bool, texts: dict[str, str], path: str) -> Ite
             "rater_kind": "judge",
             "conversation": unit.conversation_id,
             "turn": unit.turn,
-            "generator": _first(known, GENERATOR_KEYS),
+            "generator": generator_of(known),
             "scenario": _first(known, SCENARIO_KEYS),
         }
         for cells in [*_metric_rows(run.rubric, unit, expected), *_flag_rows(run.rubric, unit.verdict)]:
             yield {**item_cells, **cells}
+
+
+def generator_of(metadata: Mapping[str, Any]) -> str | None:
+    """Who wrote the replies of a conversation, as its metadata says; None where it does not."""
+    return _first(metadata, GENERATOR_KEYS)
 
 
 def _first(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:

@@ -25,10 +25,12 @@ def load_ratings(
 ) -> Ratings:
     """One table from files and folders; each is told by its content. See `read_ratings` for the options.
 
-    Raises RatingsError where nothing is given, or two sources rate the same item by the same rater.
+    A folder is a run (`score --out`), or a panel (`panel --out`), which stands for its table. Raises RatingsError
+    where nothing is given, or two sources rate the same item by the same rater.
     """
     if not paths:
         raise RatingsError("no ratings given")
+    paths = [_table_of_panel(Path(p)) or p for p in paths]
     runs = [p for p in paths if _is_run(Path(p))]
     logs = [p for p in paths if p not in runs and _is_zip(Path(p))]
     tables = [p for p in paths if p not in runs and p not in logs]
@@ -53,6 +55,11 @@ def merge_ratings(
         chain.from_iterable(t.rows() for t in tables), where="the tables together", kinds=kinds, scales=scales
     )
     return merged.with_warnings(w for t in tables for w in t.warnings)
+
+
+def _table_of_panel(path: Path) -> Path | None:
+    table = path / "ratings.csv"
+    return table if (path / "panel.json").is_file() and table.is_file() else None
 
 
 def _is_run(path: Path) -> bool:
