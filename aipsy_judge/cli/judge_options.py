@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,8 +35,9 @@ class JudgeChoice:
 
         return load_rubric(self.rubric or DEFAULT_RUBRIC)
 
-    def open(self) -> Judge:
-        """The judge; the best installed one where none is named. A line on stderr says where text goes, if it does."""
+    def open(self, *, announce: bool = True) -> Judge:
+        """The judge; the best installed one where none is named. A line on stderr says where text goes, if it does
+        and `announce` is not False."""
         from ..judge import JudgeOptions, open_judge
 
         options = JudgeOptions(
@@ -49,7 +50,7 @@ class JudgeChoice:
         judge = open_judge(
             self.judge, rubric=self.rubric, contract=self.contract, adapter=self.adapter, options=options
         )
-        if judge.is_remote:
+        if judge.is_remote and announce:
             from urllib.parse import urlsplit
 
             from ..backends.server_name import parse_server_name
@@ -99,16 +100,29 @@ _OPTIONS = (
 _NAMES = ("judge", "rubric", "contract", "adapter", "window", "cpu_moe", "threads", "memory_gb", "timeout")
 
 
+# What several judges have in common: all but who they are.
+_COMMON = tuple(o for o, name in zip(_OPTIONS, _NAMES, strict=True) if name not in ("judge", "adapter"))
+
+
 def judge_options(command: Command) -> Command:
     """Adds the options; the command gets them as one `choice: JudgeChoice`."""
+    return _collected(command, _OPTIONS)
+
+
+def options_of_judges(command: Command) -> Command:
+    """Adds the options that hold for several judges alike; the command gets a `choice` that names none."""
+    return _collected(command, _COMMON)
+
+
+def _collected(command: Command, options: Sequence[Any]) -> Command:
     from functools import wraps
 
     @wraps(command)
     def collected(*args: Any, **values: Any) -> Any:
-        choice = JudgeChoice(**{name: values.pop(name) for name in _NAMES})
+        choice = JudgeChoice(**{name: values.pop(name, None) for name in _NAMES})
         return command(*args, choice=choice, **values)
 
     decorated: Any = collected
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
