@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ratings import Ratings, Yardstick, reference, reference_name, reference_raters
 from .figures import By, PairFigures, PanelFigures, against_reference, between_raters, panels, resampling_unit
-from .resample import Bootstrap
+from .resample import Bootstrap, in_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def agreement_report(
     bootstrap = replace(bootstrap or Bootstrap(), unit=resampling_unit(ratings, by))
     right = reference_raters(ratings, held_right)
     judged = tuple(raters) if raters else tuple(r for r in ratings.raters if r not in right)
-    groups = ratings.groups(by)
+    groups, bootstrap = in_blocks(ratings.groups(by), bootstrap)
     everybody = (*judged, *(r for r in right if r not in judged))
     against = against_reference(ratings, judged, right, yardstick, bootstrap, groups=groups) if right else ()
     confusion, far = _confusion(ratings, judged, right, farthest) if right else ({}, ())

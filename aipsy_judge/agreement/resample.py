@@ -8,7 +8,7 @@ replacement multiplies each group's sums by how often it was drawn, so B resampl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -23,21 +23,38 @@ Kernel = Callable[[Floats], Floats]
 
 FEWEST_GROUPS = 5  # below, the drawn samples are nearly all alike and an interval would only look like one
 MOST_UNDEFINED = 0.5  # share of resamples in which the figure may be undefined
+MOST_GROUPS, BLOCKS = 20_000, 5_000
 CELLS_AT_ONCE = 4_000_000  # numbers held per step: 32 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """How intervals are made. `resamples` 0: none are."""
+    """How intervals are made. `resamples` 0: none are. `unit` is what is drawn, in `blocks` of many if not 0 (see
+    `in_blocks`); both only name what the caller did."""
 
     resamples: int = 1000
     level: float = 0.95
     seed: int = 14
     unit: str = "conversation"
+    blocks: int = 0
 
     def __post_init__(self) -> None:
         if self.resamples < 0 or not 0 < self.level < 1:
             raise ValueError("resamples is at least 0, level lies between 0 and 1")
+
+
+def in_blocks(groups: NDArray[np.integer], bootstrap: Bootstrap) -> tuple[NDArray[np.integer], Bootstrap]:
+    """Many thousands of groups put together at random into 5,000 blocks, which are drawn instead.
+
+    The variance over random blocks of independent groups is that over the groups (the random group method; Wolter
+    2007, Introduction to Variance Estimation, chapter 2), with a relative error of 2 % for 5,000 blocks, and costs no
+    more however many groups there are. Up to 20,000 groups are left as they are.
+    """
+    n_groups = int(groups.max(initial=-1)) + 1
+    if n_groups <= MOST_GROUPS:
+        return groups, bootstrap
+    block = np.random.default_rng([bootstrap.seed, n_groups]).permutation(n_groups) % BLOCKS
+    return block[groups], replace(bootstrap, blocks=BLOCKS)
 
 
 @lru_cache(maxsize=2)
@@ -87,8 +104,10 @@ def interval(found: Floats, groups: int, bootstrap: Bootstrap) -> Interval | Non
     """
     if bootstrap.resamples == 0:
         return None
+    together = f" in {bootstrap.blocks:,} random blocks" if bootstrap.blocks else ""
     method = (
-        f"bootstrap over {bootstrap.unit}s, expanded percentile, {bootstrap.resamples} resamples, seed {bootstrap.seed}"
+        f"bootstrap over {bootstrap.unit}s{together}, expanded percentile, {bootstrap.resamples} resamples, "
+        f"seed {bootstrap.seed}"
     )
 
     def none(reason: str) -> Interval:

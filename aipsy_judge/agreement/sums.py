@@ -31,8 +31,6 @@ class GroupSums:
     @cached_property
     def _resampled(self) -> Floats:
         """(B, P)."""
-        if self.bootstrap.resamples == 0 or len(self.sums) == 0:
-            return np.empty((0, self.sums.shape[1]))
         return np.concatenate(list(resampled_sums(self.sums, self.bootstrap)))
 
     def estimate(
@@ -59,7 +57,8 @@ class GroupSums:
             value = float(kernel(self.sums.sum(axis=0)[None])[0])
             if not np.isfinite(value):
                 return undefined(name, form, otherwise, n=n, dropped=dropped, **(beside or {}))
-            spread = interval(kernel(self._resampled), occupied, self.bootstrap)
+            found = kernel(self._resampled) if self.bootstrap.resamples else np.empty(0)
+        spread = interval(found, occupied, self.bootstrap)
         if spread is not None and spread.low is None and share and value in (0.0, 1.0):
             spread = wilson(value, occupied, spread)
         return Estimate(name, form, value, n, None, dropped, spread, beside or {})

@@ -20,13 +20,15 @@ from .self_preference import SelfPreference
 from .spread import ScaleUse
 
 Kind = Literal["bias", "ceiling", "self_preference", "blindness", "family", "silence"]
+# In the order in which they are told: what a panel's mean cannot mend comes first.
+KINDS: tuple[Kind, ...] = ("blindness", "silence", "self_preference", "bias", "family", "ceiling")
 # Which side of nil is a fault.
 _SIDES: dict[Kind, Side] = {
     "bias": "both",
     "ceiling": "above",
     "self_preference": "above",
     "blindness": "below",
-    "family": "both",
+    "family": "above",
     "silence": "above",
 }
 
@@ -35,7 +37,8 @@ _SIDES: dict[Kind, Side] = {
 class Finding:
     """One figure that a faultless panel would not show.
 
-    about  the metric (bias, ceiling), the family (family), "crisis" or "failure" (silence), else None
+    about  the metric (bias, ceiling), the family (family), its own generators (self_preference), "crisis" or
+           "failure" (silence), else None
     p      probability of a figure this far out were there no fault; `adjusted` for all tests of the map
     """
 
@@ -57,14 +60,14 @@ def findings(
     *,
     level: float,
 ) -> tuple[tuple[Finding, ...], int]:
-    """The findings, the surest first, and how many figures were tested."""
+    """The findings, kind by kind in the order of KINDS, the surest first; and how many figures were tested."""
     tested = [
         Finding(kind, judge, about, estimate, p, p)
         for kind, judge, about, estimate in _tests(against, spread, preferences, blind, families, missing)
         if (p := p_value(estimate, side=_SIDES[kind])) is not None
     ]
     kept = [f for f in _holm(tested) if f.adjusted <= 1 - level + 1e-12]
-    return tuple(kept), len(tested)
+    return tuple(sorted(kept, key=lambda f: (KINDS.index(f.kind), f.p, -abs(f.estimate.value or 0)))), len(tested)
 
 
 def _tests(
@@ -81,7 +84,7 @@ def _tests(
     for use in spread:
         yield "ceiling", use.rater, use.metric, use.excess
     for own in preferences:
-        yield "self_preference", own.judge, None, own.premium
+        yield "self_preference", own.judge, ", ".join(own.own.generators) if own.own is not None else None, own.tested
     for seen in blind:
         if seen.metric is None:
             yield "blindness", seen.judge, None, seen.gap

@@ -21,7 +21,8 @@ class FamilyLeniency:
     """One judge, metric and family. `metric` "overall": the overall score.
 
     bias   mean of judge - reference on the family's replies, in points
-    extra  that bias - the mean bias on the other families' replies: how much more lenient it is with these
+    extra  that bias - the median of its biases on the other families' replies: how much more lenient it is with
+           these. (The median, so that one favoured family does not make the judge look strict with all others.)
     """
 
     judge: str
@@ -88,7 +89,7 @@ def _one(
         )
         extra = sums.estimate(
             "family_extra",
-            "bias on this family's replies - mean bias on the other families'",
+            "bias on this family's replies - median of the biases on the other families'",
             _extra(f, n),
             n=items,
             dropped=dropped,
@@ -102,9 +103,9 @@ def _extra(f: int, n: int) -> Kernel:
     def kernel(sums: Floats) -> Floats:
         means = sums[:, n:] / sums[:, :n]
         others = np.delete(means, f, axis=1)
-        known = ~np.isnan(others)
-        mean = np.where(known, others, 0).sum(axis=1) / known.sum(axis=1)
-        found: Floats = means[:, f] - mean
+        found = np.full(len(sums), np.nan)
+        known = ~np.isnan(others).all(axis=1)
+        found[known] = means[known, f] - np.nanmedian(others[known], axis=1)
         return found
 
     return kernel

@@ -16,7 +16,7 @@ from ..agreement.figures import (
     resampling_unit,
 )
 from ..agreement.report import pair_to_dict, panel_to_dict
-from ..agreement.resample import Bootstrap
+from ..agreement.resample import Bootstrap, in_blocks
 from ..ratings import Ratings, Yardstick, reference_name, reference_raters
 from .blindness import Blindness, panel_blindness
 from .families import item_families, own_generators
@@ -102,7 +102,7 @@ def competence_map(
     panel_names = tuple(judges) if judges else tuple(j for j in ratings.judges if j not in right)
     others = () if judges else tuple(r for r in ratings.raters if r not in panel_names and r not in right)
     raters = panel_names + others
-    groups = ratings.groups(by)
+    groups, bootstrap = in_blocks(ratings.groups(by), bootstrap)
     panel = panel_scores(ratings, panel_names, right, yardstick)
     families, item_family, family_note = item_families(ratings)
     against = tuple(against_reference(ratings, raters, right, yardstick, bootstrap, groups=groups)) if right else ()
@@ -138,7 +138,7 @@ def competence_map(
         tested=tested,
         overall=panel.overall_form,
         n_items=len(set(ratings.item.codes.tolist())),
-        n_groups=len(set(groups.tolist())),
+        n_groups=int(ratings.groups(by).max()) + 1,
         counts=ratings.counts(),
         bootstrap=bootstrap,
         notes=(*ratings.warnings, *yardstick.notes, *([family_note] if family_note else [])),

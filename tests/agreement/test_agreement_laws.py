@@ -7,7 +7,7 @@ import pytest
 from statistics_table import NO_INTERVAL, OF_SHARES, STATISTICS, SYMMETRIC, scores
 
 from aipsy_judge.agreement import Bootstrap, bias, icc, krippendorff_alpha, make_pairs
-from aipsy_judge.agreement.resample import draws
+from aipsy_judge.agreement.resample import draws, in_blocks
 
 every = pytest.mark.parametrize("name", STATISTICS)
 SEEDS = range(2)
@@ -171,3 +171,24 @@ def test_several_raters_and_missing_ratings_have_the_same_interval_as_drawn_by_h
             for drawn in draws(10, 20, 14)
         ]
         assert found.interval.se == pytest.approx(np.std(again, ddof=1), rel=1e-9)
+
+
+@every
+def test_large_tables_get_the_same_figure_without_the_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, _ = scores(items=500)
+    usual = STATISTICS[name](x, y)
+    for module in ("pair_statistic", "icc", "alpha"):
+        monkeypatch.setattr(f"aipsy_judge.agreement.{module}.LIBRARY_ITEMS", 0)
+    assert STATISTICS[name](x, y).value == pytest.approx(usual.value, rel=1e-9)
+
+
+def test_many_thousand_groups_are_drawn_in_blocks_without_changing_the_spread() -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(0, 1, 25_000)
+    groups, bootstrap = in_blocks(np.arange(25_000), Bootstrap(resamples=1000))
+    assert bootstrap.blocks == len(set(groups.tolist())) == 5000
+    found = bias(make_pairs(x, np.zeros(25_000), groups=groups), bootstrap=bootstrap)
+    assert found.interval.se == pytest.approx(x.std(ddof=1) / 25_000**0.5, rel=0.1)
+    assert "in 5,000 random blocks" in found.interval.method
+    few = np.arange(20_000)
+    assert in_blocks(few, Bootstrap())[0] is few
