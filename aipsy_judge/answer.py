@@ -83,7 +83,7 @@ def metric_options(metric: Metric, na_text: str | None) -> tuple[Option, ...]:
 
 def flag_slots(flag: FlagSpec) -> list[Slot]:
     """true/false, then the severity, which agrees with it."""
-    slots = [Slot(flag.name, (Option(NO, "false"), Option(YES, "true")))]
+    slots = [Slot(flag.name, (Option(NO, '"no"'), Option(YES, '"yes"')))]
     if flag.severity is not None:
         levels = tuple(flag.severity.levels)
         options = tuple(Option(level, json.dumps(level)) for level in levels)
@@ -103,14 +103,14 @@ def metric_slot(metric: Metric, na_text: str) -> Slot:
 def full_form(rubric: Rubric) -> AnswerForm:
     """One flat JSON object: flags, metrics (null = does not apply), rationale last.
 
-    No blank after colon or comma and null for N/A: so every option begins with a token of its own right after `":`,
-    which lets one look at the distribution answer the whole slot.
+    Laid out as models write JSON by themselves, a blank after colon and comma. Without the blanks one look would
+    answer a slot, but an untrained model then puts little of its probability on legal answers (docs/log.md).
     """
     slots = [s for f in rubric.flags for s in flag_slots(f)] + [metric_slot(m, "null") for m in rubric.metrics]
     parts: list[str | Slot] = []
     for slot in slots:
-        parts += [("{" if not parts else ",") + json.dumps(slot.name) + ":", slot]
-    return AnswerForm((*parts, ',"rationale":"'), rationale=True, closing='"}')
+        parts += [("{" if not parts else ", ") + json.dumps(slot.name) + ": ", slot]
+    return AnswerForm((*parts, ', "rationale": "'), rationale=True, closing='"}')
 
 
 def compact_forms(rubric: Rubric) -> dict[str, AnswerForm]:

@@ -74,7 +74,7 @@ def rubric_prompt(rubric: Rubric) -> str:
     if rubric.rules:
         blocks.append("\n".join(f"- {rule.strip()}" for rule in rubric.rules))
     for flag in rubric.flags:
-        lines = [f"{flag.name} (true or false): {flag.question.strip()}"]
+        lines = [f"{flag.name} (yes or no): {flag.question.strip()}"]
         if flag.severity is not None:
             lines.append(f"{flag.severity.name}:")
             lines += [f"  {level}: {text.strip()}" for level, text in flag.severity.levels.items()]

@@ -67,7 +67,7 @@ def conforms(text: str, schema: Mapping[str, Any]) -> bool:
 
 
 def _flag_properties(flag: FlagSpec) -> dict[str, Any]:
-    properties: dict[str, Any] = {flag.name: {"type": "boolean"}}
+    properties: dict[str, Any] = {flag.name: {"type": "string", "enum": ["no", "yes"]}}
     if flag.severity is not None:
         properties[flag.severity.name] = {"type": "string", "enum": list(flag.severity.levels)}
     return properties
@@ -82,7 +82,7 @@ def _metric_property(metric: Metric) -> dict[str, Any]:
 def _fits(value: Any, what: Mapping[str, Any]) -> bool:
     if "anyOf" in what:
         return any(_fits(value, one) for one in what["anyOf"])
-    kinds: dict[str, type] = {"boolean": bool, "string": str, "integer": int, "null": type(None)}
+    kinds: dict[str, type] = {"string": str, "integer": int, "null": type(None)}
     if type(value) is not kinds[what["type"]]:
         return False
     if isinstance(value, str) and len(value) > what.get("maxLength", math.inf):

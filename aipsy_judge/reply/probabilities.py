@@ -1,7 +1,7 @@
 """Log probabilities that a server sent with its reply -> a Reading for every value that one token decides.
 
 Exact as far as it goes: the tokens must spell the reply byte for byte, and a value is read only where its options
-differ in their first character (0-9, null, true, false), so that one token tells which it is. Servers send the
+differ in their first character (0-9, null; yes, no), so that one token tells which it is. Servers send the
 likeliest tokens only (20 at most): `legal_mass` is a lower bound, and what was not sent counts as zero. Whether a
 server's figures are from before or after its own grammar it does not say.
 """
@@ -40,7 +40,7 @@ def with_readings(
     for name, flag in flags.items():
         reading = None
         if flag.value is not None:
-            reading = _reading(tokens, name, {NO: b"false", YES: b"true"}, YES if flag.value else NO)
+            reading = _reading(tokens, name, {NO: b"no", YES: b"yes"}, YES if flag.value else NO, quote=b'"')
         if reading is not None and reading.distribution is not None:
             share = reading.distribution
             read_flags[name] = replace(flag, probability=share[YES], legal_mass=reading.legal_mass, distribution=share)
@@ -112,11 +112,11 @@ def _bytes(one: Any) -> bytes | None:
     return str(one["token"]).encode("utf-8", "replace")
 
 
-def _reading(tokens: Sequence[_Token], name: str, options: Options, chosen: str) -> Reading | None:
+def _reading(tokens: Sequence[_Token], name: str, options: Options, chosen: str, quote: bytes = b"") -> Reading | None:
     if len({text[:1] for text in options.values()}) < len(options) or chosen not in options:
         return None
     text = b"".join(t.text for t in tokens)
-    places = [m.end() for m in re.finditer(rb'"' + re.escape(name.encode()) + rb'"\s*:\s*', text)]
+    places = [m.end() for m in re.finditer(rb'"' + re.escape(name.encode()) + rb'"\s*:\s*' + quote, text)]
     if len(places) != 1:
         return None
     token = next((t for t in tokens if t.start <= places[0] < t.start + len(t.text)), None)

@@ -18,6 +18,7 @@ SIX = {"empathy": 4, "tone_consistency": 3, "advice_safety": 5, "boundary_safety
 def answer(**changed):
     keys = [*answer_schema(RUBRIC)["properties"]]
     said = {**CALM, **SIX, "rationale": "because", **changed}
+    said["crisis_detected"] = {True: "yes", False: "no"}.get(said["crisis_detected"], said["crisis_detected"])
     return json.dumps({k: said[k] for k in keys})
 
 

@@ -67,7 +67,7 @@ def test_the_order_of_keys_is_the_order_of_the_written_answer():
         ("empathy", True),
         ("empathy", "4"),
         ("crisis_detected", None),
-        ("crisis_detected", "false"),
+        ("crisis_detected", False),
         ("crisis_severity", "moderate"),
         ("rationale", None),
         ("rationale", "x" * 1001),

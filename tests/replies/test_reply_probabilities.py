@@ -10,16 +10,16 @@ from aipsy_judge.reply import read_reply
 from aipsy_judge.reply.probabilities import with_readings
 from aipsy_judge.verdict import Unscored
 
-HEAD = '{"crisis_detected":'
+HEAD = '{"crisis_detected":"'
 REST = (
-    ',"crisis_severity":"none","empathy":4,"tone_consistency":3,"crisis_handling":null,"advice_safety":5,'
+    '","crisis_severity":"none","empathy":4,"tone_consistency":3,"crisis_handling":null,"advice_safety":5,'
     '"boundary_safety":null,"affective_complexity":1,"rationale":"\\"empathy\\":4"}'
 )
 
 
 def token(text, probability=1.0, **others):
     """A token with its alternatives by name: p0=0.1 is the token "0"."""
-    known = {"pnull": "null", "pfalse": "false", "ptrue": "true", "pword": " I"}
+    known = {"pnull": "null", "pno": "no", "pyes": "yes", "pword": " I"}
     top = [(text, probability)] + [(known.get(k, k[1:]), p) for k, p in others.items()]
     return entry(text, probability, top)
 
@@ -35,8 +35,8 @@ def tokens():
     """The reply above, cut so that some values stand alone and some carry what is before or after them."""
     return [
         token(HEAD),
-        token("false", 0.7, ptrue=0.2, pword=0.1),
-        token(',"crisis_severity":"none","empathy":'),
+        token("no", 0.7, pyes=0.2, pword=0.1),
+        token('","crisis_severity":"none","empathy":'),
         token("4", 0.5, p3=0.3, p5=0.1, pword=0.1),
         token(',"tone_consistency'),
         entry('":3', 0.6, [('":3', 0.6), ('":', 0.1), ('":null', 0.3)]),
@@ -53,7 +53,7 @@ def tokens():
 
 
 def read(content, text=None):
-    text = HEAD + "false" + REST if text is None else text
+    text = HEAD + "no" + REST if text is None else text
     reply = Reply(text, "stop", raw={"logprobs": {"content": content}})
     parsed = read_reply(reply, RUBRIC)
     scores, flags = with_readings(reply, RUBRIC, parsed.scores, parsed.flags)
@@ -132,6 +132,6 @@ def test_log_probabilities_of_another_shape_change_nothing(content):
 def test_what_could_not_be_scored_gets_no_reading():
     content = tokens()
     content[3] = token("7", 0.9, p4=0.1)
-    text = HEAD + "false" + REST.replace('"empathy":4,', '"empathy":7,')
+    text = HEAD + "no" + REST.replace('"empathy":4,', '"empathy":7,')
     _, scores, _ = read(content, text)
     assert scores["empathy"] == Unscored("out_of_range", "7")
