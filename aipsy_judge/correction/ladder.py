@@ -75,12 +75,12 @@ class Ladder:
         return found
 
 
-def fit_ladder(design: Design, anchors: Anchors, seed: int) -> Ladder:
-    """Fit every rung and blend them by their error out of fold (folds by conversation)."""
+def fit_ladder(design: Design, anchors: Anchors, seed: int, only: str | None = None) -> Ladder:
+    """Fit every rung (or `only` one) and blend them by their error out of fold (folds by conversation)."""
     fold = fold_of(anchors.groups, INNER_FOLDS, seed)
     out, x = left_out(fold), design.columns(anchors.judges, anchors.others)
     rungs = {r.name: r for r in learnt_rungs(design)}
-    names = tuple(n for n in SHARES if n in rungs or n in ("mean", "published"))
+    names = tuple(n for n in SHARES if (n in rungs or n in ("mean", "published")) and only in (None, n))
     fitted = np.stack([_coefficients(n, rungs, design, anchors, x, out) for n in names], axis=1)
     predicted = np.einsum("nk,nrk->nr", x, fitted[fold])
     errors = np.clip(predicted, 0, 1) - anchors.expert[:, None]

@@ -82,9 +82,15 @@ def fit_metric(
     groups: Ints,
     weights: Floats | None = None,
     seed: int = 14,
+    only: str | None = None,
 ) -> MetricFit:
-    """Fit to n anchors: panel of n items, expert (n,), fails (n,). Too few anchors or conversations: the equal mean,
-    and p_fail by its prior, with `enough` False."""
+    """Fit to n anchors: panel of n items, expert (n,), fails (n,). `only`: this rung instead of the blend.
+
+    Too few anchors or conversations: the equal mean, and p_fail by its prior, with `enough` False. ValueError where a
+    number is NaN that may not be.
+    """
+    if not (np.isfinite(expert).all() and (weights is None or np.isfinite(weights).all())):
+        raise ValueError("an anchor's rating or weight is not a number")
     judges, others = basis.filled(panel)
     share = np.ones(len(expert)) if weights is None else weights / weights.mean()
     anchors = Anchors(judges, others, expert, groups, share, fails, cut)
@@ -92,6 +98,6 @@ def fit_metric(
         nothing = np.empty(0)
         prior = fit_failure(basis.design, nothing, others[:0], nothing, cut)
         return MetricFit(basis, unfitted_ladder(basis.design), prior, cut, enough=False)
-    ladder = fit_ladder(basis.design, anchors, seed)
+    ladder = fit_ladder(basis.design, anchors, seed, only)
     failure = fit_failure(basis.design, ladder.blended_out_of_fold, others, fails.astype(np.float64), cut)
     return MetricFit(basis, ladder, failure, cut, enough=True)

@@ -23,7 +23,7 @@ SHARES = {
     "line": 3.0,
     "weights": 3.0,
     "published": 0.25,
-    "constant": 0.5,
+    "constant": 1.0,
     "steps": 2.0,
     "others": 4.0,
 }

@@ -48,4 +48,5 @@ def adjusted(scores: Floats, leniency: Floats) -> Floats:
 def _within(values: Floats, seen: Floats) -> Floats:
     """Deviations from the item's mean, 0 where there is no score."""
     mean = (values * seen).sum(axis=1, keepdims=True) / seen.sum(axis=1, keepdims=True)
-    return (values - mean) * seen
+    found: Floats = (values - mean) * seen
+    return found
