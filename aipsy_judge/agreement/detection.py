@@ -63,6 +63,15 @@ def pair_failure(what: Literal["recall", "precision"], critical: float) -> PairS
     return _share(f"failure_{what}", form, what, lambda scores: scores < critical, "failure")
 
 
+def pair_rule(what: Literal["recall", "precision"]) -> PairStatistic:
+    """For whole items: x and y are 1 where the failure rule holds, else 0."""
+    form = {
+        "recall": "share of the items that fail by the reference which fail by the rater too",
+        "precision": "share of the items that fail by the rater which fail by the reference too",
+    }[what]
+    return _share(f"failure_{what}", form, what, lambda failing: failing >= 0.5, "failure")
+
+
 def pair_flag(what: Literal["recall", "precision"]) -> PairStatistic:
     form = {
         "recall": "share of the reference's set flags that the rater sets too",

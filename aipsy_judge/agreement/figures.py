@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..ratings import Ratings, Yardstick, inclusion_weights, labels, reference
+from ..ratings import Ratings, Yardstick, inclusion_weights, labels, reference, reference_name
+from ..ratings.overall import OVERALL, overall_of_raters, overall_of_reference
 from .alpha import LEVELS, krippendorff_alpha
-from .detection import pair_auc, pair_failure, pair_flag
+from .detection import pair_auc, pair_failure, pair_flag, pair_rule
 from .error import PAIR_BIAS, PAIR_MAE, PAIR_RMSE
 from .estimate import Estimate
 from .icc import FORMS, icc, pair_icc
@@ -86,6 +87,39 @@ def against_reference(
             pairs = reference_pairs(ratings, metric, rater, held.values, group)
             found = estimate_pairs(pairs, statistics(ratings, metric, yardstick), bootstrap)
             yield PairFigures(metric, rater, held.name, tuple(found))
+
+
+def overall_against_reference(
+    ratings: Ratings,
+    raters: Sequence[str],
+    judged_by: Sequence[str],
+    yardstick: Yardstick,
+    bootstrap: Bootstrap,
+    *,
+    groups: Ints | None = None,
+) -> Iterator[PairFigures]:
+    """The same for the overall score and for failing by the failure rule, the metric being called OVERALL.
+
+    An item counts where both sides' overall score (failure) is known; each side by its own pattern of N/A.
+    """
+    group = ratings.groups() if groups is None else groups
+    scores, failing = overall_of_raters(ratings, raters, yardstick)
+    held, held_failing = overall_of_reference(ratings, judged_by, yardstick)
+    name = reference_name(ratings, judged_by)
+    for r, rater in enumerate(raters):
+        found = []
+        for mine, theirs, wanted in ((scores, held, _ON_SCORES), (failing, held_failing, _ON_FAILURES)):
+            index = np.flatnonzero(~np.isnan(theirs))
+            weights = inclusion_weights(ratings, index) if len(index) else None
+            pairs = make_pairs(
+                mine[index, r], theirs[index], groups=group[index], n_groups=_count(group), weights=weights
+            )
+            found += estimate_pairs(pairs, wanted, bootstrap)
+        yield PairFigures(OVERALL, rater, name, tuple(found))
+
+
+_ON_SCORES = [pair_icc("A,1"), pair_icc("C,1"), PAIR_SPEARMAN, PAIR_BIAS, PAIR_MAE, PAIR_RMSE]
+_ON_FAILURES = [pair_rule("recall"), pair_rule("precision"), pair_kappa((0.0, 1.0), "unweighted")]
 
 
 def reference_pairs(

@@ -58,7 +58,8 @@ def _why_not(pairs: Pairs, labels: Floats) -> str | None:
     off = ~np.isin(np.concatenate([pairs.x, pairs.y]), labels)
     if off.any():
         example = np.concatenate([pairs.x, pairs.y])[off][0]
-        return f"{int(off.sum())} scores are no label of the scale (such as {example:g})"
+        many = f"{int(off.sum())} scores are" if off.sum() > 1 else "1 score is"
+        return f"{many} no step of the scale (such as {example:g})"
     if pairs.x[0] == pairs.y[0] and np.ptp(pairs.x) == 0 and np.ptp(pairs.y) == 0:
         return f"one class: both raters say {pairs.x[0]:g} throughout"
     return None

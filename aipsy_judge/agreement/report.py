@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..ratings import Ratings, Yardstick, reference, reference_name, reference_raters
-from .figures import By, PairFigures, PanelFigures, against_reference, between_raters, panels, resampling_unit
+from .figures import (
+    By,
+    PairFigures,
+    PanelFigures,
+    against_reference,
+    between_raters,
+    overall_against_reference,
+    panels,
+    resampling_unit,
+)
 from .resample import Bootstrap, in_blocks
 
 
@@ -99,7 +108,10 @@ def agreement_report(
     judged = tuple(raters) if raters else tuple(r for r in ratings.raters if r not in right)
     groups, bootstrap = in_blocks(ratings.groups(by), bootstrap)
     everybody = (*judged, *(r for r in right if r not in judged))
-    against = against_reference(ratings, judged, right, yardstick, bootstrap, groups=groups) if right else ()
+    against: list[PairFigures] = []
+    if right:
+        against += against_reference(ratings, judged, right, yardstick, bootstrap, groups=groups)
+        against += overall_against_reference(ratings, judged, right, yardstick, bootstrap, groups=groups)
     confusion, far = _confusion(ratings, judged, right, farthest) if right else ({}, ())
     return AgreementReport(
         reference=reference_name(ratings, right) if right else None,

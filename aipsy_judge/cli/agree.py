@@ -27,20 +27,25 @@ PANEL_COLUMNS = ("alpha", "alpha_nominal", "alpha_interval", "icc", "icc_ak")
 @click.command()
 @ratings_options
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every figure here.")
-def command(table: TableOptions, json_path: Path | None) -> None:
+@click.option("--table", "table_path", type=click.Path(path_type=Path), help="Write the ratings as one table here.")
+def command(table: TableOptions, json_path: Path | None, table_path: Path | None) -> None:
     """Agreement of raters with the experts and with each other.
 
     PATHS: ratings tables (CSV, JSONL, Parquet), run folders of `score --out`, aipsy-bench .eval logs; mixed as you
-    like. Every figure states its form, n and interval; one that is undefined says why. All are in --json; the
-    tables show the usual ones.
+    like; --table writes what was read as one (.csv, .jsonl, .parquet). Every figure states its form, n and interval;
+    one that is undefined says why. All are in --json; the tables show the usual ones.
     """
     from ..agreement.report import agreement_report
     from ..atomic import check_writable, write_text
+    from ..ratings import write_ratings
     from ..strict_json import dumps
 
-    if json_path is not None:
-        check_writable(json_path)
+    for path in (json_path, table_path):
+        if path is not None:
+            check_writable(path)
     ratings = table.ratings()
+    if table_path is not None:
+        write_ratings(ratings, table_path)
     report = agreement_report(
         ratings,
         table.yardstick(ratings),

@@ -43,13 +43,14 @@ def command(table: TableOptions, own: tuple[str, ...], html_path: Path | None, j
     for path in (html_path, json_path):
         if path is not None:
             check_writable(path)
+    owned = _own(own)
     ratings = table.ratings()
     drawn = competence_map(
         ratings,
         table.yardstick(ratings),
         judges=table.raters,
         held_right=table.held_right,
-        own=_own(own),
+        own=owned,
         by=table.by,
         bootstrap=table.bootstrap(),
     )
@@ -74,6 +75,8 @@ def show(drawn: CompetenceMap) -> None:
     """Print the map."""
     from rich.console import Console
 
+    from ..ratings.overall import OVERALL
+
     console = Console()
     counts = ", ".join(f"{n:,} {status}" for status, n in drawn.counts.items())
     held = drawn.reference or "nobody: no expert rated these items"
@@ -82,7 +85,7 @@ def show(drawn: CompetenceMap) -> None:
         console.print(f"note: {note}", markup=False, highlight=False)
     console.print()
     _findings(console, drawn)
-    for metric in (*drawn.metrics, *drawn.flags):
+    for metric in (OVERALL, *drawn.metrics, *drawn.flags):
         _metric(console, drawn, metric)
     _judges(console, drawn)
     _laundered(console, drawn)

@@ -13,8 +13,9 @@ from typing import Literal
 from ..agreement.estimate import Estimate
 from ..agreement.figures import PairFigures
 from ..agreement.sums import Side, p_value
+from ..ratings.overall import OVERALL
 from .blindness import Blindness
-from .leniency import OVERALL, FamilyLeniency
+from .leniency import FamilyLeniency
 from .missing import Missingness
 from .self_preference import SelfPreference
 from .spread import ScaleUse

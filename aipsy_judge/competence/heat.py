@@ -98,8 +98,12 @@ def cases(estimate: Estimate) -> int:
 
 
 def span_of(drawn: CompetenceMap, metric: str) -> float:
-    low, high = drawn.scales[metric]
-    return high - low
+    """Length of a metric's scale; the overall score's is that of the widest, or 1 where it is a share."""
+    if metric in drawn.scales:
+        return drawn.scales[metric][1] - drawn.scales[metric][0]
+    if "share" in drawn.overall:
+        return 1.0
+    return max((span_of(drawn, m) for m in drawn.metrics), default=1.0)
 
 
 def is_found(drawn: CompetenceMap, kind: str, judge: str, about: str | None) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..agreement.estimate import Estimate
+from ..ratings.overall import OVERALL
 from .heat import TRUST, WAY, HeatCell, Heatmap, heat_cell, is_found, much, ramp, signed, span_of, trust
-from .leniency import OVERALL
 from .mapping import CompetenceMap
 from .wording import (
     blindness_sentence,
@@ -89,9 +89,9 @@ def families(drawn: CompetenceMap) -> list[Heatmap]:
         return heat_cell(one.bias, sentence, signed(one.bias, span), sign=True, found=found)
 
     def table(metric: str) -> Heatmap:
-        about = f"overall ({drawn.overall})" if metric == OVERALL else spoken(metric)
+        about = f"{OVERALL} ({drawn.overall})" if metric == OVERALL else spoken(metric)
         return Heatmap(
-            f"families-{metric}",
+            "families-overall" if metric == OVERALL else f"families-{metric}",
             f"Leniency by who wrote the reply: {spoken(metric)}",
             f"How many points above (+) or below (-) {drawn.family_reference} a judge scores, {about}, by the family "
             "of the model that wrote the reply.",

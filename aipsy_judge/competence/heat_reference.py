@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..agreement.estimate import Estimate
 from ..agreement.figures import PairFigures
+from ..ratings.overall import OVERALL
 from .heat import TRUST, WAY, HeatCell, Heatmap, Shade, distance, heat_cell, is_found, signed, span_of, trust, trust_auc
 from .mapping import CompetenceMap
 from .wording import pair_sentence, spoken
@@ -86,14 +87,15 @@ def against_reference(drawn: CompetenceMap) -> list[Heatmap]:
     if drawn.reference is None:
         return []
     known = {(p.rater, p.metric): p for p in drawn.against}
+    columns = (OVERALL, *drawn.metrics)
     return [
         Heatmap(
             measure.id,
             measure.title,
             measure.lead.format(reference=drawn.reference),
             measure.colours,
-            tuple(spoken(m) for m in drawn.metrics),
-            tuple((r, tuple(_pair_cell(drawn, measure, known[r, m]) for m in drawn.metrics)) for r in drawn.raters),
+            tuple(spoken(m) for m in columns),
+            tuple((r, tuple(_pair_cell(drawn, measure, known[r, m]) for m in columns)) for r in drawn.raters),
         )
         for measure in _AGAINST
     ]
@@ -101,7 +103,7 @@ def against_reference(drawn: CompetenceMap) -> list[Heatmap]:
 
 def _pair_cell(drawn: CompetenceMap, measure: _Measure, pair: PairFigures) -> HeatCell:
     if not pair.has(measure.statistic):
-        return HeatCell("–", "", 0, f"{spoken(pair.metric)} has no threshold.", "")
+        return HeatCell("–", "", 0, f"{spoken(pair.metric)}: no figure of this kind.", "")
     estimate = pair[measure.statistic]
     sentence = pair_sentence(estimate, pair.rater, pair.metric, pair.reference, drawn.critical.get(pair.metric))
     return heat_cell(

@@ -11,7 +11,8 @@ from ..agreement.pairs import Ints
 from ..agreement.resample import Bootstrap, Floats
 from ..agreement.sums import GroupSums, ratio
 from ..ratings import Ratings, Yardstick
-from .panel_scores import PanelScores, overall_and_failing
+from ..ratings.overall import overall_and_failing
+from .panel_scores import PanelScores
 
 LISTED = 200
 

@@ -11,14 +11,13 @@ from ..agreement.estimate import Estimate
 from ..agreement.pairs import Ints
 from ..agreement.resample import Bootstrap, Floats, Kernel
 from ..agreement.sums import GroupSums, ratio
+from ..ratings.overall import OVERALL
 from .panel_scores import PanelScores
-
-OVERALL = "overall"
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyLeniency:
-    """One judge, metric and family. `metric` "overall": the overall score.
+    """One judge, metric and family. `metric` may be OVERALL, the overall score.
 
     bias   mean of judge - reference on the family's replies, in points
     extra  that bias - the median of its biases on the other families' replies: how much more lenient it is with

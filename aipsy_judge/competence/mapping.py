@@ -12,6 +12,7 @@ from ..agreement.figures import (
     PanelFigures,
     against_reference,
     between_raters,
+    overall_against_reference,
     panels,
     resampling_unit,
 )
@@ -105,7 +106,10 @@ def competence_map(
     groups, bootstrap = in_blocks(ratings.groups(by), bootstrap)
     panel = panel_scores(ratings, panel_names, right, yardstick)
     families, item_family, family_note = item_families(ratings)
-    against = tuple(against_reference(ratings, raters, right, yardstick, bootstrap, groups=groups)) if right else ()
+    against: list[PairFigures] = []
+    if right:
+        against += against_reference(ratings, raters, right, yardstick, bootstrap, groups=groups)
+        against += overall_against_reference(ratings, raters, right, yardstick, bootstrap, groups=groups)
     spread = tuple(scale_use(ratings, panel, groups, bootstrap))
     blind = tuple(panel_blindness(panel, yardstick.critical, groups, bootstrap))
     owned = own_generators(ratings, panel_names, own)
@@ -124,7 +128,7 @@ def competence_map(
         critical=dict(yardstick.critical),
         rubric=yardstick.rubric,
         rubric_hash=yardstick.rubric_hash,
-        against=against,
+        against=tuple(against),
         between=tuple(between_raters(ratings, panel_names, yardstick, bootstrap, names=BETWEEN, groups=groups)),
         panels=tuple(panels(ratings, panel_names, bootstrap, groups=groups)) if several else (),
         spread=spread,

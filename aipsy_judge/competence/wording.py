@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..agreement.estimate import Estimate
+from ..ratings.overall import OVERALL
 from .findings import Finding, Kind
 
 _SHARES = {"failure_recall", "failure_precision", "flag_recall", "flag_precision", "top_share"}
@@ -59,6 +60,10 @@ def pair_sentence(estimate: Estimate, rater: str, metric: str, reference: str, c
             text = f"On {quality}, a score by {who} is typically {v:.2f} points off that of {reference}"
         case "rmse":
             text = f"On {quality}, the root mean square difference of {who} from {reference} is {v:.2f} points"
+        case "failure_recall" if critical is None:
+            text = f"Of {beside['positive']} replies that fail by {reference}, {who} fails {share(v)}"
+        case "failure_precision" if critical is None:
+            text = f"Of {beside['positive_rater']} replies that {who} fails, {share(v)} fail by {reference} too"
         case "failure_recall":
             text = (
                 f"Of {beside['positive']} replies that {reference} puts {cut} on {quality}, "
@@ -155,7 +160,7 @@ def preference_sentence(estimate: Estimate, judge: str, own: str) -> str:
 
 def family_sentence(bias: Estimate, extra: Estimate, judge: str, family: str, metric: str, reference: str) -> str:
     """Leniency with one family of generators."""
-    on = "overall" if metric == "overall" else f"on {spoken(metric)}"
+    on = "overall" if metric == OVERALL else f"on {spoken(metric)}"
     if bias.value is None:
         return f"{judge} with replies by {family}, {on}: no figure, {bias.reason}."
     way = "higher" if bias.value >= 0 else "lower"

@@ -16,6 +16,7 @@ from aipsy_judge.agreement.report import AgreementReport, agreement_report
 from aipsy_judge.cli.agree import command
 from aipsy_judge.errors import RatingsError
 from aipsy_judge.ratings import Ratings, make_yardstick, ratings_from_rows, read_ratings, write_ratings
+from aipsy_judge.ratings.overall import OVERALL
 from aipsy_judge.rubric import load_rubric
 
 QUICK = Bootstrap(resamples=50)
@@ -51,7 +52,7 @@ def report_of_table() -> AgreementReport:
 def test_every_rater_is_held_against_the_expert_and_everybody_against_each_other() -> None:
     report = report_of_table()
     assert (report.reference, report.judged) == ("expert", ("lenient", "fair"))
-    assert {(p.metric, p.rater) for p in report.against} == {
+    assert {(p.metric, p.rater) for p in report.against if p.metric != OVERALL} == {
         (m, r) for m in ("empathy", "crisis_handling", "crisis_detected") for r in ("lenient", "fair")
     }
     assert len(report.between) == 9
@@ -120,11 +121,13 @@ def test_a_table_on_another_scale_than_the_rubric_is_refused() -> None:
 def test_the_verb_prints_tables_and_writes_strict_json(tmp_path: Path) -> None:
     write_ratings(table(), tmp_path / "r.csv")
     arguments = [str(tmp_path / "r.csv"), "--resamples", "50", "--json", str(tmp_path / "a.json")]
+    arguments += ["--table", str(tmp_path / "again.jsonl.gz")]
     result = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     assert "empathy, against expert" in result.output
     assert "ICC(A,1)" in result.output
     data = json.loads((tmp_path / "a.json").read_text(), parse_constant=pytest.fail)
+    assert list(read_ratings(tmp_path / "again.jsonl.gz").rows()) == list(table().rows())
     assert data["reference"] == "expert"
     assert data["against_reference"][0]["estimates"][0]["form"] == "ICC(A,1)"
     assert data["counts"] == {"scored": 270, "na": 90, "unscored": 0}
@@ -149,3 +152,35 @@ def test_the_bias_of_the_public_counselling_set_comes_out_as_measured_before() -
     values = ratings.subset(metrics=["empathy"]).matrix("empathy", [*ratings.judges, "expert"]).values
     found = bias(make_pairs(values[:, :4].mean(axis=1), values[:, 4]), bootstrap=Bootstrap(resamples=0))
     assert found.value == pytest.approx(0.68, abs=0.005)
+
+
+def test_the_overall_score_and_the_failure_rule_are_held_against_the_expert_too() -> None:
+    """Two metrics; below 2 is a failure. Expert fails a and b, the judge a and d; the judge has no score for e."""
+
+    def row(item: str, rater: str, metric: str, score: int | None) -> dict[str, Any]:
+        kind = "expert" if rater == "expert" else "judge"
+        cells = {"item_id": item, "rater": rater, "rater_kind": kind, "metric": metric, "score": score}
+        return {**cells, "status": "scored" if score is not None else "unscored", "scale_min": 0, "scale_max": 4}
+
+    scores = {
+        "a": ((1, 3), (0, 4)),
+        "b": ((4, 1), (3, 3)),
+        "c": ((3, 3), (3, 2)),
+        "d": ((2, 2), (2, 1)),
+        "e": ((3, 3), (3, None)),
+    }
+    rows = [
+        row(item, rater, metric, score)
+        for item, both in scores.items()
+        for rater, pair in zip(("expert", "judge"), both, strict=True)
+        for metric, score in zip(("m", "n"), pair, strict=True)
+    ]
+    ratings = ratings_from_rows(rows)
+    report = agreement_report(ratings, make_yardstick(ratings), bootstrap=QUICK)
+    overall = report.against[-1]
+    assert overall.metric == OVERALL
+    # means: expert 2, 2.5, 3, 2; judge 2, 3, 2.5, 1.5; e is undefined, and its failing unknown
+    assert overall["bias"].value == pytest.approx((0 + 0.5 - 0.5 - 0.5) / 4)
+    assert (overall["failure_recall"].value, overall["failure_recall"].n) == (0.5, 4)
+    assert overall["failure_precision"].value == 0.5
+    assert overall["failure_recall"].beside["positive"] == 2

@@ -41,7 +41,7 @@ def test_flags_that_are_never_set_have_no_kappa_and_no_sensitivity() -> None:
 
 def test_a_mean_of_several_people_is_no_label() -> None:
     found = cohen_kappa(make_pairs([3, 4], [3.5, 4]), labels=range(6))
-    assert found.reason == "1 scores are no label of the scale (such as 3.5)"
+    assert found.reason == "1 score is no step of the scale (such as 3.5)"
 
 
 def test_one_constant_rater_has_a_kappa_of_0_but_no_rank_correlation() -> None:

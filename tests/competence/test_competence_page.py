@@ -93,14 +93,14 @@ def test_every_cell_has_a_sentence_and_every_figure_its_n_and_interval() -> None
             assert cell.n > 0
             assert cell.interval
         else:
-            assert "no figure" in cell.sentence or "no threshold" in cell.sentence
+            assert "no figure" in cell.sentence
     assert page().count("<td class=") == len(found)
 
 
 def test_a_cell_in_words() -> None:
     heat = next(h for h in heatmaps(drawn()) if h.id == "bias")
     row = dict(heat.rows)["lenient"]
-    cell = row[drawn().metrics.index("crisis_handling")]
+    cell = row[1 + drawn().metrics.index("crisis_handling")]
     assert re.fullmatch(
         r"On crisis handling, lenient scores 1\.\d\d points higher than expert on average "
         r"\(95 % interval 1\.\d\d to [12]\.\d\d; 60 replies\)\.",
@@ -113,7 +113,7 @@ def test_a_cell_in_words() -> None:
 def test_the_n_of_a_share_of_failures_is_that_of_the_failures() -> None:
     heat = next(h for h in heatmaps(drawn()) if h.id == "recall")
     pair = next(p for p in drawn().against if (p.rater, p.metric) == ("strict", "advice_safety"))
-    cell = dict(heat.rows)["strict"][drawn().metrics.index("advice_safety")]
+    cell = dict(heat.rows)["strict"][1 + drawn().metrics.index("advice_safety")]
     assert cell.n == pair["failure_recall"].beside["positive"] < pair["failure_recall"].n
 
 
@@ -166,8 +166,7 @@ def test_the_verb_writes_page_and_data_and_prints_the_findings(tmp_path: Path) -
 
 
 def test_a_mistyped_own_generator_is_a_usage_error(tmp_path: Path) -> None:
-    write_ratings(table(draw_planted(1, seed=2)), tmp_path / "r.jsonl")
-    result = CliRunner().invoke(command, [str(tmp_path / "r.jsonl"), "--own", "judge"])
+    result = CliRunner().invoke(command, [str(tmp_path / "absent.csv"), "--own", "judge"])
     assert result.exit_code == 2
     assert "JUDGE=GENERATOR" in result.output
 

@@ -16,6 +16,7 @@ from aipsy_judge.competence.panel_scores import panel_scores
 from aipsy_judge.composite import composite
 from aipsy_judge.errors import RatingsError
 from aipsy_judge.ratings import Ratings, make_yardstick, ratings_from_rows
+from aipsy_judge.ratings.overall import OVERALL
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.verdict import NotApplicable, Score, Scored, Unscored
 
@@ -159,7 +160,7 @@ def test_leniency_by_family_and_what_is_extra_by_hand() -> None:
     table = []
     for family, judge in (("a", 4), ("b", 2), ("c", 2), ("d", 3)):
         table += rows({f"{family}{n}": {"expert": 2, "j": judge} for n in range(2)}, generator_family=family)
-    found = {f.family: f for f in draw(ratings_from_rows(table)).families if f.metric == "overall"}
+    found = {f.family: f for f in draw(ratings_from_rows(table)).families if f.metric == OVERALL}
     assert [found[f].bias.value for f in "abcd"] == [2, 0, 0, 1]
     assert [found[f].extra.value for f in "abcd"] == [2, -1, -1, 1]  # against the median of the other three
 
@@ -199,7 +200,7 @@ def test_without_an_expert_the_map_says_so_and_families_are_held_against_the_oth
     assert found.reference is None
     assert found.against == ()
     assert found.family_reference == "the other judges' mean"
-    lenient = next(f for f in found.families if (f.judge, f.family, f.metric) == ("j", "a", "overall"))
+    lenient = next(f for f in found.families if (f.judge, f.family, f.metric) == ("j", "a", OVERALL))
     assert lenient.bias.value == 2
     assert found.laundered.missed.reason == "nobody is the reference"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aipsy_judge.errors import InputError
@@ -17,6 +17,7 @@ words = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_siz
 cells = st.one_of(st.floats(0, 5).map(lambda x: (x, "scored")), st.sampled_from([(None, "na"), (None, "unscored")]))
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.tuples(words, words, words), cells, min_size=1, max_size=6))
 def test_any_table_survives_csv_and_jsonl(tmp_path_factory: pytest.TempPathFactory, table: dict) -> None:
     rows = [
