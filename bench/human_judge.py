@@ -1,0 +1,190 @@
+"""A judge of this project on a set's conversations, as one more rater; and how every judge agrees with the experts.
+
+MAP.yaml says which metrics mean which, in either direction, and how turns become one rating of an item:
+
+    turns: mean                 # last, mean or min over the assistant's turns
+    metrics:
+      empathy: [empathy, understanding]      # the judge's metric: the set's
+    reverse: [dismissing_emotions]           # the set's metrics that are high where the judge's is low
+"""
+
+from __future__ import annotations
+
+import gzip
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from aipsy_judge import Conversation, Scored, Verdict, open_judge, read
+from aipsy_judge.agreement import (
+    Bootstrap,
+    failure_auc,
+    failure_precision,
+    failure_recall,
+    icc,
+    mae,
+    make_pairs,
+    spearman,
+)
+from aipsy_judge.agreement.wording import figure
+from aipsy_judge.correction.metric_data import MetricData
+from aipsy_judge.errors import InputError, RatingsError
+from aipsy_judge.judge import Judge
+from aipsy_judge.ratings import Ratings, merge_ratings, ratings_from_rows
+from aipsy_judge.rubric import Rubric
+
+JUST_ABOVE = 1e-6  # the tail includes its cut; the agreement figures know only "strictly below"
+
+
+class MetricMap(BaseModel):
+    """MAP.yaml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    turns: Literal["last", "mean", "min"] = "mean"
+    metrics: dict[str, str | list[str]]
+    reverse: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRun:
+    """What to score, with whom, and what it means."""
+
+    name: str
+    conversations: tuple[Conversation, ...]
+    map: MetricMap
+
+    @staticmethod
+    def make(name: str, items: Path | None, map_path: Path | None) -> JudgeRun:
+        if items is None or map_path is None:
+            raise InputError("--judge needs --items (what to score) and --map (what its metrics mean)")
+        return JudgeRun(name, tuple(_conversations(items)), read_map(map_path))
+
+
+def read_map(path: Path) -> MetricMap:
+    """Raises InputError with every fault."""
+    try:
+        return MetricMap.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise InputError(f"not a metric map: {error}", where=str(path)) from error
+
+
+def pairs_of(wanted: MetricMap, rubric: Rubric, ratings: Ratings) -> list[tuple[str, str]]:
+    """(the judge's metric, the set's metric), whichever way round the map has them."""
+    found = []
+    for key, value in wanted.metrics.items():
+        for other in [value] if isinstance(value, str) else value:
+            ways = [
+                (a, b) for a, b in ((key, other), (other, key)) if a in rubric.metric_names and b in ratings.metrics
+            ]
+            if not ways:
+                raise InputError(
+                    f"neither of {key!r} and {other!r} is a metric of {rubric.name} with the other one of the ratings",
+                    hint=f"{rubric.name}: {', '.join(rubric.metric_names)}; ratings: {', '.join(ratings.metrics)}",
+                )
+            found.append(ways[0])
+    return found
+
+
+def add_judge(ratings: Ratings, run: JudgeRun, say: Callable[[str], None]) -> Ratings:
+    """The ratings with the judge's own beside them; the judge's scale is converted to the set's."""
+    known = set(ratings.items)
+    conversations = [c for c in run.conversations if c.id in known]
+    if not conversations:
+        raise RatingsError(f"no conversation has the id of a rated item, such as {ratings.items[0]}")
+    rows: list[dict[str, Any]] = []
+    with open_judge(run.name) as judge:
+        metrics = pairs_of(run.map, judge.rubric, ratings)
+        rater = f"{judge.lane.judge} ({judge.lane.contract})"
+        for number, conversation in enumerate(conversations, start=1):
+            rows += _rows(judge, rater, conversation, metrics, run.map, ratings)
+            if number % 10 == 0 or number == len(conversations):
+                say(f"{rater}: {number} of {len(conversations)} conversations")
+    return merge_ratings([ratings, ratings_from_rows(rows, where=rater)])
+
+
+def agreement_lines(ratings: Ratings, tables: Sequence[MetricData]) -> Iterator[str]:
+    """Each judge against the experts over all rated items, with 95 % intervals by conversation."""
+    yield "Each judge against the experts, all rated items (95 % intervals by resampling conversations)"
+    for data in tables:
+        yield f"  {data.metric} ({int(data.anchors.sum())} items, {int(data.fails.sum())} in the tail)"
+        low, high = data.scale
+        critical = low + data.cut * (high - low) + JUST_ABOVE
+        for j, name in enumerate(data.judges):
+            scores, expert = low + data.panel.judges[:, j] * (high - low), low + data.expert * (high - low)
+            cells = _agreement(scores, expert, data.groups, critical)
+            yield f"    {name[:32]:33}" + "  ".join(f"{head} {text}" for head, text in cells.items())
+    yield ""
+
+
+def _agreement(scores: Any, expert: Any, groups: Any, critical: float) -> Mapping[str, str]:
+    pairs, often = make_pairs(scores, expert, groups=groups), Bootstrap(resamples=200)
+    both = [[a, b] for a, b in zip(scores, expert, strict=True)]
+    return {
+        "ICC(A,1)": figure(icc(both, groups=groups, bootstrap=often)),
+        "Spearman": figure(spearman(pairs, bootstrap=often)),
+        "MAE": figure(mae(pairs, bootstrap=often)),
+        "tail recall": figure(failure_recall(pairs, critical=critical, bootstrap=often)),
+        "precision": figure(failure_precision(pairs, critical=critical, bootstrap=often)),
+        "AUC": figure(failure_auc(pairs, critical=critical, bootstrap=often)),
+    }
+
+
+def _conversations(path: Path) -> list[Conversation]:
+    if path.suffix != ".gz":
+        return read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / path.stem
+        plain.write_bytes(gzip.decompress(path.read_bytes()))
+        return read(plain)
+
+
+def _rows(
+    judge: Judge,
+    rater: str,
+    conversation: Conversation,
+    metrics: Sequence[tuple[str, str]],
+    wanted: MetricMap,
+    ratings: Ratings,
+) -> Iterator[dict[str, Any]]:
+    verdicts = judge.score(conversation, rationale="never")
+    for mine, theirs in metrics:
+        scale = judge.rubric.metric(mine).scale
+        low, high = ratings.scales[theirs]
+        value = _over_turns([v for v in verdicts if isinstance(v.scores.get(mine), Scored)], mine, wanted.turns)
+        score = None
+        if value is not None:
+            share = (value - scale.minimum) / (scale.maximum - scale.minimum)
+            score = low + (1 - share if theirs in wanted.reverse else share) * (high - low)
+        yield {
+            "item_id": conversation.id,
+            "rater": rater,
+            "rater_kind": "judge",
+            "metric": theirs,
+            "score": score,
+            "status": "scored" if score is not None else "na" if _all_na(verdicts, mine) else "unscored",
+            "scale_min": low,
+            "scale_max": high,
+        }
+
+
+def _over_turns(verdicts: Sequence[Verdict], metric: str, how: Literal["last", "mean", "min"]) -> float | None:
+    """One value of an item; the judge's expected value where it gives one, for it says more than the whole number."""
+    values = []
+    for verdict in verdicts:
+        score = verdict.scores[metric]
+        assert isinstance(score, Scored)
+        expected = score.reading.expected if score.reading is not None else None
+        values.append(score.value if expected is None else expected)
+    if not values:
+        return None
+    return values[-1] if how == "last" else min(values) if how == "min" else statistics.fmean(values)
+
+
+def _all_na(verdicts: Sequence[Verdict], metric: str) -> bool:
+    return bool(verdicts) and all(type(v.scores.get(metric)).__name__ == "NotApplicable" for v in verdicts)
