@@ -37,7 +37,8 @@ class Disagreement:
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
     """reference: who is held to be right, or None; `judged`: the raters held against them; `counts`: rows a status;
-    `confusion`: metric -> rater -> [score, reference score, how often]; `farthest`: the largest differences."""
+    `panels`: everybody together; `experts`: several reference raters among themselves, the most that can be asked of
+    a judge; `confusion`: metric -> rater -> [score, reference score, how often]; `farthest`: the items most apart."""
 
     reference: str | None
     reference_raters: tuple[str, ...]
@@ -45,6 +46,7 @@ class AgreementReport:
     against: tuple[PairFigures, ...]
     between: tuple[PairFigures, ...]
     panels: tuple[PanelFigures, ...]
+    experts: tuple[PanelFigures, ...]
     confusion: dict[str, dict[str, list[tuple[float, float, int]]]]
     farthest: tuple[Disagreement, ...]
     counts: dict[str, int]
@@ -60,6 +62,7 @@ class AgreementReport:
             "against_reference": [pair_to_dict(p) for p in self.against],
             "between_raters": [pair_to_dict(p) for p in self.between],
             "together": [panel_to_dict(p) for p in self.panels],
+            "experts_together": [panel_to_dict(p) for p in self.experts],
             "confusion": self.confusion,
             "farthest": [
                 {"item": d.item, "metric": d.metric, "rater": d.rater, "score": d.score, "reference": d.reference}
@@ -120,6 +123,7 @@ def agreement_report(
         against=tuple(against),
         between=tuple(between_raters(ratings, everybody, yardstick, bootstrap, groups=groups)),
         panels=tuple(panels(ratings, everybody, bootstrap, groups=groups)) if len(everybody) > 1 else (),
+        experts=tuple(panels(ratings, right, bootstrap, groups=groups)) if len(right) > 1 else (),
         confusion=confusion,
         farthest=far,
         counts=ratings.counts(),

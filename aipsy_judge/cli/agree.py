@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..agreement import Estimate
-    from ..agreement.figures import PairFigures
+    from ..agreement.figures import PairFigures, PanelFigures
     from ..agreement.report import AgreementReport
 
 PAIR_COLUMNS = ("icc", "icc_c1", "kappa_quadratic", "spearman", "bias", "mae", "rmse")
@@ -70,7 +70,8 @@ def show(report: AgreementReport) -> None:
         console.print(f"note: {note}", markup=False, highlight=False)
     for metric in dict.fromkeys(p.metric for p in report.against):
         _pairs(console, f"{metric}, against {report.reference}", [p for p in report.against if p.metric == metric])
-    _together(console, report)
+    _together(console, "The experts among themselves", report.experts)
+    _together(console, "All raters together", report.panels)
     if not report.against:
         for metric in dict.fromkeys(p.metric for p in report.between):
             _pairs(console, f"{metric}, rater against rater", [p for p in report.between if p.metric == metric])
@@ -84,10 +85,21 @@ def _pairs(console: Console, title: str, pairs: Sequence[PairFigures]) -> None:
     names = [n for n in (*columns, *FAILURE_COLUMNS) if pairs[0].has(n)]
     alike = len({p.reference for p in pairs}) == 1
     cells: dict[str, list[Estimate | str]] = {
-        p.rater if alike else f"{p.rater} / {p.reference}": [str(p.estimates[0].n), _cases(p), *(p[n] for n in names)]
+        p.rater if alike else f"{p.rater} / {p.reference}": [
+            str(p.estimates[0].n),
+            _cases(p),
+            _alike(p.estimates[0]),
+            *(p[n] for n in names),
+        ]
         for p in pairs
     }
-    print_figures(console, title, ["n", "cases", *(NAMES[n] for n in names)], cells)
+    print_figures(console, title, ["n", "cases", "alike", *(NAMES[n] for n in names)], cells)
+
+
+def _alike(estimate: Estimate) -> str:
+    """Raw agreement, which must be seen beside every figure that takes chance off."""
+    share = estimate.beside.get("agreement")
+    return "–" if share is None else f"{share:.0%}"
 
 
 def _cases(pair: PairFigures) -> str:
@@ -97,16 +109,22 @@ def _cases(pair: PairFigures) -> str:
     return f"{beside['positive']} ({beside['prevalence']:.0%})" if beside else "–"
 
 
-def _together(console: Console, report: AgreementReport) -> None:
+def _together(console: Console, title: str, panels: Sequence[PanelFigures]) -> None:
     from ..agreement.wording import NAMES
 
-    heads = ["n", "raters", *(NAMES[n] for n in PANEL_COLUMNS), "alpha, N/A or not"]
+    heads = ["n", "raters", "pairs alike", *(NAMES[n] for n in PANEL_COLUMNS), "alpha, N/A or not"]
     cells: dict[str, list[Estimate | str]] = {
-        p.metric: [str(p["alpha"].n), str(len(p.raters)), *(p[n] for n in PANEL_COLUMNS), p.applicability]
-        for p in report.panels
+        p.metric: [
+            str(p["alpha"].n),
+            str(len(p.raters)),
+            _alike(p["alpha"]),
+            *(p[n] for n in PANEL_COLUMNS),
+            p.applicability,
+        ]
+        for p in panels
     }
     if cells:
-        print_figures(console, "All raters together", heads, cells)
+        print_figures(console, title, heads, cells)
 
 
 def _farthest(console: Console, report: AgreementReport) -> None:

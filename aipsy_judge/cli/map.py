@@ -104,7 +104,7 @@ def _findings(console: Console, drawn: CompetenceMap) -> None:
         if len(sentences) > SENTENCES:
             console.print(f"    ... and {len(sentences) - SENTENCES} more (--json, --html)", highlight=False)
     if not drawn.findings:
-        console.print("  none beyond chance")
+        console.print("  none beyond chance" if drawn.tested else "  nothing could be tested")
     console.print()
 
 
@@ -124,12 +124,14 @@ def _judges(console: Console, drawn: CompetenceMap) -> None:
     seen = {b.judge: b for b in drawn.blindness if b.metric is None}
     own = {s.judge: s for s in drawn.self_preference}
     silent = {(m.judge, m.by): m for m in drawn.missing}
-    heads = ["others' failures seen", "... by all others", "self-preference", "missing, failure", "missing, no failure"]
+    heads = ["others' failures seen", "... by all others", "self-preference", "... others' set aside"]
+    heads += ["missing, failure", "missing, no failure"]
     by_crisis = any(by == "crisis" for _, by in silent)
     cells: dict[str, list[Estimate | str]] = {}
     for judge in drawn.judges:
         failure = silent[judge, "failure"]
-        cells[judge] = [seen[judge].loose, seen[judge].strict, own[judge].premium, failure.inside, failure.outside]
+        cells[judge] = [seen[judge].loose, seen[judge].strict, own[judge].premium, own[judge].cleared]
+        cells[judge] += [failure.inside, failure.outside]
         if by_crisis:
             cells[judge] += [silent[judge, "crisis"].inside, silent[judge, "crisis"].outside]
     if cells:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..agreement.estimate import Estimate
+from ..agreement.figures import PanelFigures
+from ..agreement.wording import NAMES
 from ..ratings.overall import OVERALL
 from .heat import TRUST, WAY, HeatCell, Heatmap, heat_cell, is_found, much, ramp, signed, span_of, trust
 from .mapping import CompetenceMap
@@ -184,24 +186,39 @@ def between(drawn: CompetenceMap) -> Heatmap:
 
 
 def together(drawn: CompetenceMap) -> Heatmap:
-    names = (
-        ("alpha", "alpha ordinal"),
-        ("alpha_nominal", "alpha nominal"),
-        ("icc", "ICC(A,1)"),
-        ("icc_ak", "ICC(A,k)"),
-    )
-
-    def row(index: int) -> tuple[HeatCell, ...]:
-        panel = drawn.panels[index]
-        figures: Sequence[Estimate] = [*(panel[n] for n, _ in names), panel.applicability]
-        return tuple(heat_cell(e, panel_sentence(e, panel.metric), trust(e, 1)) for e in figures)
-
-    return Heatmap(
+    return _panel_heat(
         "together",
         "All judges together",
         "Krippendorff's alpha and ICC of the whole panel; ICC(A,k) is that of the panel's mean. 'N/A or not': do they "
-        "agree on where a quality applies at all?",
+        "agree on where a quality applies at all? Agreement of judges proves nothing.",
+        "the judges",
+        drawn.panels,
+    )
+
+
+def experts(drawn: CompetenceMap) -> Heatmap:
+    return _panel_heat(
+        "experts",
+        "The experts among themselves",
+        "The same figures for the people who are held to be right: no judge can agree with them better than they agree "
+        "with each other.",
+        "the experts",
+        drawn.experts,
+    )
+
+
+def _panel_heat(id: str, title: str, lead: str, who: str, panels: Sequence[PanelFigures]) -> Heatmap:
+    names = ("alpha", "alpha_nominal", "alpha_interval", "icc", "icc_ak")
+
+    def row(panel: PanelFigures) -> tuple[HeatCell, ...]:
+        figures: Sequence[Estimate] = [*(panel[n] for n in names), panel.applicability]
+        return tuple(heat_cell(e, panel_sentence(e, panel.metric, who), trust(e, 1)) for e in figures)
+
+    return Heatmap(
+        id,
+        title,
+        lead,
         TRUST,
-        (*(word for _, word in names), "N/A or not"),
-        tuple((spoken(p.metric), row(i)) for i, p in enumerate(drawn.panels)),
+        (*(NAMES[n] for n in names), "N/A or not"),
+        tuple((spoken(p.metric), row(p)) for p in panels),
     )

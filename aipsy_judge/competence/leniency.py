@@ -50,7 +50,8 @@ def family_leniency(
         scores = panel.overall if m == 0 else panel.scores[:, :, m - 1]
         held = panel.reference_overall if m == 0 else panel.reference_scores[:, m - 1]
         for j, judge in enumerate(panel.judges):
-            right = np.delete(scores, j, axis=1).mean(axis=1) if against_peers else held
+            peers = np.delete(scores, j, axis=1)
+            right = held if not against_peers or peers.shape[1] == 0 else peers.mean(axis=1)
             gap = scores[:, j] - right
             weight = np.ones(len(gap)) if against_peers else panel.weight
             found += _one(judge, metric, families, column, gap, weight, groups, bootstrap)

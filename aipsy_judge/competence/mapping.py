@@ -18,6 +18,7 @@ from ..agreement.figures import (
 )
 from ..agreement.report import pair_to_dict, panel_to_dict
 from ..agreement.resample import Bootstrap, in_blocks
+from ..errors import RatingsError
 from ..ratings import Ratings, Yardstick, reference_name, reference_raters
 from .blindness import Blindness, panel_blindness
 from .families import item_families, own_generators
@@ -36,7 +37,8 @@ BETWEEN = ("icc", "kappa_quadratic", "kappa", "spearman", "bias")
 class CompetenceMap:
     """reference   who is held to be right, or None; `raters` are held against them, `judges` are the panel
     against      each rater against the reference, a metric at a time
-    between      every two judges; `panels`: all judges together
+    between      every two judges; `panels`: all judges together; `experts`: several reference raters among
+                 themselves, which is the most that can be asked of a judge
     overall      what the overall score is that self-preference and families rest on
     tested       how many figures were tested for `findings`
     scales, critical  of the metrics; n_items and counts of the table; notes: what was taken for granted
@@ -54,6 +56,7 @@ class CompetenceMap:
     against: tuple[PairFigures, ...]
     between: tuple[PairFigures, ...]
     panels: tuple[PanelFigures, ...]
+    experts: tuple[PanelFigures, ...]
     spread: tuple[ScaleUse, ...]
     blindness: tuple[Blindness, ...]
     self_preference: tuple[SelfPreference, ...]
@@ -77,8 +80,9 @@ class CompetenceMap:
             "against": [pair_to_dict(p) for p in self.against],
             "between": [pair_to_dict(p) for p in self.between],
             "panels": [panel_to_dict(p) for p in self.panels],
+            "experts": [panel_to_dict(p) for p in self.experts],
         }
-        return {**asdict(replace(self, against=(), between=(), panels=())), **named}
+        return {**asdict(replace(self, against=(), between=(), panels=(), experts=())), **named}
 
 
 def competence_map(
@@ -101,6 +105,10 @@ def competence_map(
     bootstrap = replace(bootstrap or Bootstrap(), unit=resampling_unit(ratings, by))
     right = reference_raters(ratings, held_right)
     panel_names = tuple(judges) if judges else tuple(j for j in ratings.judges if j not in right)
+    if not panel_names:
+        raise RatingsError(
+            f"no judge among the raters: {', '.join(ratings.raters)}", hint="Say who is one: --kind NAME=judge"
+        )
     others = () if judges else tuple(r for r in ratings.raters if r not in panel_names and r not in right)
     raters = panel_names + others
     groups, bootstrap = in_blocks(ratings.groups(by), bootstrap)
@@ -131,6 +139,7 @@ def competence_map(
         against=tuple(against),
         between=tuple(between_raters(ratings, panel_names, yardstick, bootstrap, names=BETWEEN, groups=groups)),
         panels=tuple(panels(ratings, panel_names, bootstrap, groups=groups)) if several else (),
+        experts=tuple(panels(ratings, right, bootstrap, groups=groups)) if len(right) > 1 else (),
         spread=spread,
         blindness=blind,
         self_preference=preferences,

@@ -95,13 +95,15 @@ def pair_sentence(estimate: Estimate, rater: str, metric: str, reference: str, c
     return f"{text} ({sure})."
 
 
-def panel_sentence(estimate: Estimate, metric: str) -> str:
-    """All judges together, on one metric."""
+def panel_sentence(estimate: Estimate, metric: str, who: str) -> str:
+    """Several raters together, on one metric."""
     if estimate.value is None:
-        return f"All judges on {spoken(metric)}: no figure, {estimate.reason}."
+        return f"On {spoken(metric)}, for {who} together: no figure, {estimate.reason}."
+    alike = estimate.beside.get("agreement")
+    raw = f"; {share(alike)} of pairs of scores are equal" if alike is not None else ""
     return (
-        f"On {spoken(metric)}, the judges agree with each other to {estimate.value:.2f} ({estimate.form}; "
-        f"{uncertainty(estimate)}). That says nothing of whether they are right."
+        f"On {spoken(metric)}, {who} agree with each other to {estimate.value:.2f} ({estimate.form}; "
+        f"{uncertainty(estimate)}{raw})."
     )
 
 

@@ -41,7 +41,7 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
             else:
                 yield from _text(file, path)
     except (OSError, EOFError) as error:
-        raise RatingsError(f"cannot be read: {error}", where=str(path)) from error
+        raise RatingsError(f"cannot be read: {getattr(error, 'strerror', None) or error}", where=str(path)) from error
 
 
 def _open(path: Path) -> IO[bytes]:

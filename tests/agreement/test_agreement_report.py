@@ -96,6 +96,8 @@ def test_an_adjudicated_score_goes_before_the_mean_of_the_experts() -> None:
     ratings = ratings_from_rows(rows)
     report = agreement_report(ratings, make_yardstick(ratings), bootstrap=QUICK)
     assert report.reference == "adjudication, else mean of 2 experts"
+    assert report.experts[0].raters == ("e1", "e2", "settled")
+    assert report_of_table().experts == ()
     assert report.against[0]["bias"].value == pytest.approx((3 - 5) / 6)
     assert report.farthest[0].reference == 5
 

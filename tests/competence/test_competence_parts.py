@@ -205,6 +205,27 @@ def test_without_an_expert_the_map_says_so_and_families_are_held_against_the_oth
     assert found.laundered.missed.reason == "nobody is the reference"
 
 
+def test_a_table_without_judges_has_no_map() -> None:
+    with pytest.raises(RatingsError, match="no judge among the raters: expert"):
+        draw(ratings_from_rows(rows({"a": {"expert": 3}})))
+
+
+def test_several_experts_are_held_against_each_other_too() -> None:
+    table = rows({f"i{n}": {"expert": n % 4, "j": n % 3} for n in range(9)})
+    table += [{**r, "rater": "expert 2", "score": 3} for r in table if r["rater"] == "expert"]
+    found = draw(ratings_from_rows(table))
+    assert found.reference == "mean of 2 experts"
+    assert [p.raters for p in found.experts] == [("expert", "expert 2")]
+
+
+def test_a_single_judge_without_an_expert_has_a_map_of_reasons() -> None:
+    found = draw(ratings_from_rows(rows({f"i{n}": {"j": n % 4} for n in range(8)}, generator="gpt-a")))
+    assert found.against == found.between == found.panels == found.findings == ()
+    assert found.blindness[0].loose.reason == "no other judge marks a failure"
+    assert found.self_preference[0].premium.reason == "one judge: there is nobody to compare it with"
+    assert found.families[0].bias.reason == "no reply of this family was scored by both"
+
+
 cells = st.one_of(st.integers(0, 5).map(float), st.sampled_from(["na", "unscored", "absent"]))
 
 
