@@ -43,7 +43,7 @@ def test_help_imports_nothing_heavy(words):
     assert (code or 0, modules) == (0, [])
 
 
-@pytest.mark.parametrize("verb", ["repeat", "rescore", "doctor", "models", "rubric"])
+@pytest.mark.parametrize("verb", ["repeat", "rescore", "doctor", "models", "rubric", "panel", "anchors"])
 def test_the_module_of_a_verb_imports_nothing_heavy(verb):
     program = f"import sys, aipsy_judge.cli.{verb}; print([m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -1,0 +1,68 @@
+"""The text of each drawn item, from the transcripts: the conversation up to the turn, and the reply to be rated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..conversation import Conversation, Message
+from ..errors import InputError
+from ..local_judge import Unit, units
+from ..ratings import item_id
+from ..report.visible import visible
+from .draw_file import Draw
+
+_SPEAKERS = {"user": "PERSON", "assistant": "ASSISTANT", "system": "INSTRUCTIONS", "tool": "TOOL"}
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ItemText:
+    """`before` the reply, and the `reply` that is to be rated; None where the conversation is rated as a whole."""
+
+    before: str
+    reply: str | None
+
+
+def find_texts(draw: Draw, conversations: Iterable[Conversation]) -> dict[str, ItemText]:
+    """Item id -> text, for every drawn item; one conversation in memory at a time.
+
+    Raises InputError, naming them, where items are not in the transcripts or have another text than was judged.
+    """
+    found: dict[str, ItemText] = {}
+    unlike: list[str] = []
+    for conversation in conversations:
+        for unit in units(conversation, draw.rubric):
+            item = draw.by_id.get(item_id(conversation.id, unit.turn))
+            if item is None:
+                continue
+            if item.content_hash not in (None, unit.content_hash):
+                unlike.append(item.item_id)
+            found[item.item_id] = _text(conversation, unit)
+    _refuse("have another text here than the judges read", unlike, "Give the files that were judged.")
+    missing = [i.item_id for i in draw.items if i.item_id not in found]
+    _refuse("are not in the transcripts", missing, "Give all files that were judged, with the same ids.")
+    return found
+
+
+def _text(conversation: Conversation, unit: Unit) -> ItemText:
+    if unit.turn is None:
+        return ItemText(_lines(conversation.messages), None)
+    return ItemText(_lines(conversation.messages[: unit.upto]), _line(conversation.messages[unit.upto]))
+
+
+def _lines(messages: tuple[Message, ...]) -> str:
+    return "\n\n".join(map(_line, messages))
+
+
+def _line(message: Message) -> str:
+    """Who, and what was said; hidden and control characters written out, so that a rater reads what a judge read."""
+    said = visible(message.content).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+    return f"{_SPEAKERS[message.role]}: {said}"
+
+
+def _refuse(what: str, ids: list[str], hint: str) -> None:
+    if not ids:
+        return
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    raise InputError(f"{len(ids)} drawn items {what}: {', '.join(ids[:_SHOWN])}{more}", hint=hint)
