@@ -57,7 +57,7 @@ def correct_scores(
     value = np.clip(value, 0.0, 1.0)
     if record.failure is not None:
         cut = (record.failure.below - low) / span
-        p_fail = failure_probability(basis.design, np.array(record.failure.coefficients), uncut, beside, cut)
+        p_fail = failure_probability(basis.design, np.array(record.failure.coefficients), uncut, own, beside, cut)
         if record.tail is not None:
             value = tail_aware(value, p_fail, (record.tail.failing - low) / span, record.tail.price)
     return _corrected(record, judges, low + span * value, p_fail, scored)

@@ -48,7 +48,7 @@ def out_of_fold(basis: Basis, anchors: Anchors, *, seed: int, only: str | None, 
         for name, value in found.items():
             values.setdefault(name, np.full(len(anchors), np.nan))[test] = np.clip(value, 0, 1)
         uncut = fit.uncut(rest.judges, rest.others)
-        p_fail[test] = failure_probability(basis.design, fit.failure, uncut, rest.others, anchors.cut)
+        p_fail[test] = failure_probability(basis.design, fit.failure, uncut, rest.judges, rest.others, anchors.cut)
     return OutOfFold({k: v for k, v in values.items() if not np.isnan(v).any()}, p_fail)
 
 

@@ -42,7 +42,7 @@ def _faults(name: str, record: MetricRecord) -> Iterator[str]:
     if set(record.votes) != judges or not _shares(record.votes):
         yield "votes are negative, do not sum to 1, or are not the judges'"
     yield from _centre_faults(record, judges, others)
-    if record.failure is not None and len(record.failure.coefficients) != (3 + len(others) if others else 2):
+    if record.failure is not None and len(record.failure.coefficients) != (4 + len(others) if others else 3):
         yield "p_fail has not as many coefficients as it has columns"
 
 

@@ -61,7 +61,7 @@ class MetricFit:
         """(I,) p_fail."""
         judges, others = self.basis.filled(panel)
         value = self.uncut(judges, others)
-        return failure_probability(self.basis.design, self.failure, value, others, self.cut)
+        return failure_probability(self.basis.design, self.failure, value, judges, others, self.cut)
 
 
 def learn_basis(panel: Panel, at: tuple[float, ...]) -> Basis:
@@ -96,8 +96,8 @@ def fit_metric(
     anchors = Anchors(judges, others, expert, groups, share, fails, cut)
     if len(anchors) < FEWEST_ANCHORS or len(np.unique(groups)) < FEWEST_GROUPS:
         nothing = np.empty(0)
-        prior = fit_failure(basis.design, nothing, others[:0], nothing, cut)
+        prior = fit_failure(basis.design, nothing, judges[:0], others[:0], nothing, cut)
         return MetricFit(basis, unfitted_ladder(basis.design), prior, cut, enough=False)
     ladder = fit_ladder(basis.design, anchors, seed, only)
-    failure = fit_failure(basis.design, ladder.blended_out_of_fold, others, fails.astype(np.float64), cut)
+    failure = fit_failure(basis.design, ladder.blended_out_of_fold, judges, others, fails.astype(np.float64), cut)
     return MetricFit(basis, ladder, failure, cut, enough=True)

@@ -71,7 +71,7 @@ class Centres:
 
 @dataclass(frozen=True, slots=True)
 class FailureRecord:
-    """p_fail = 1 / (1 + exp(-x)), x linear in the uncut value and the other metrics, on the unit scale.
+    """p_fail = 1 / (1 + exp(-x)), x linear in the columns of `failure.failure_columns`, on the unit scale.
 
     below           what the expert's score must be under (or `or_at`) to be a failure, in points
     flag_from       p_fail at which the metric counts as failed: 1 / (1 + miss_cost)
