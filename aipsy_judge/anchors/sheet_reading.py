@@ -80,6 +80,7 @@ def _read_xlsx(path: Path) -> FilledSheet:
             book = load_workbook(path, read_only=True, data_only=True)
             try:
                 page = book[RATINGS] if RATINGS in book.sheetnames else book[book.sheetnames[0]]
+                page.reset_dimensions()  # what a file says of its own size may be wrong, and rows would be left out
                 lines = [[_text(cell) for cell in line] for line in page.iter_rows(values_only=True)]
                 about = _about(book[ABOUT]) if ABOUT in book.sheetnames else {}
             finally:

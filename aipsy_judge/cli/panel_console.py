@@ -16,6 +16,7 @@ from ..ratings import Ratings
 from ..report.text import coverage_words
 from ..report.visible import visible
 from ..report.wording import number, percent, plural
+from ..runs_key import RETRYABLE
 from ..served_judge import MAX_TOKENS
 
 HERE = "on this machine"
@@ -99,6 +100,8 @@ def _print_judge(console: Console, judge: JudgeReport, items: int, prices: Price
         )
         of = f"{plural(used.verdicts, 'answer')}, as the server counts"
         lines.append(f"used {used.input_tokens:,} tokens in, {used.output_tokens:,} out{cost} ({of})")
+    if any(judge.coverage.reasons.get(reason) for reason in RETRYABLE):
+        lines.append("what was lost to the server is asked for again by the same command with --resume")
     if judge.error is not None:
         lines.append(f"given up: {judge.error}")
     if judge.is_missing:

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import re
 import zipfile
 
 import pytest
@@ -99,6 +100,21 @@ def test_xlsx_rows_are_numbered_as_the_spreadsheet_shows_them_blank_ones_include
     book.save(path)
     with pytest.raises(RatingsError, match="row 9: 'nonsense' is not a code"):
         imported(draw, path)
+
+
+def test_a_file_that_understates_its_own_size_is_read_whole(tmp_path):
+    draw, talks = small_draw()
+    path = fill_xlsx(draw, talks, tmp_path / "s.xlsx")
+    wanted = imported(draw, path)
+    with zipfile.ZipFile(path) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    page = "xl/worksheets/sheet1.xml"
+    changed = re.sub(rb'<dimension ref="[A-Z0-9:]+"', b'<dimension ref="A1:B2"', parts[page])
+    assert changed != parts[page]
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in {**parts, page: changed}.items():
+            file.writestr(name, data)
+    assert imported(draw, path) == wanted
 
 
 def keep_rows(path, target, rows):

@@ -217,3 +217,10 @@ def test_half_an_answer_leaves_the_other_metrics_scored(run, talks, tmp_path):
     ratings = read_ratings(tmp_path / "p" / "ratings.csv")
     assert ratings.matrix("empathy").unscored.all()
     assert ratings.matrix("advice_safety").scored.all()
+
+
+def test_standard_output_can_be_kept_for_the_figures(run, talks, tmp_path):
+    ran = run("panel", talks, *panel_of("fake"), "--out", tmp_path / "p", "--json")
+    assert ran.code == 0
+    assert json.loads(ran.out)["judges"][0]["verdicts"] == 8
+    assert "8 of 8 items" in ran.err
