@@ -1,6 +1,9 @@
 """Golden turns: options written without quotes in YAML, and a proof that cannot be had from nothing."""
 
+import json
+
 import pytest
+import yaml
 
 from aipsy_judge.backends.fake import FakeJudge
 from aipsy_judge.errors import InputError
@@ -45,3 +48,19 @@ def test_a_turn_that_is_not_there_is_no_proof():
     found = replay(FakeJudge(), parse_golden([{**made[0], "turn": 9}], where="here"))
     assert found
     assert not any(r.ok for r in found)
+
+
+def test_golden_turns_are_made_again_from_their_own_conversations(tmp_path):
+    from click.testing import CliRunner
+
+    from bench.golden import main
+
+    path = tmp_path / "fake.yaml"
+    stale = [{**turn, "readings": {"empathy": {"0": 1.0}}} for turn in golden_turns(FakeJudge(), CHAT, tolerance=0.01)]
+    path.write_text(yaml.safe_dump({"golden_turns": stale}))
+    assert CliRunner().invoke(main, [str(path), "--json", str(tmp_path / "f.json")]).exit_code == 0
+    (turn,) = load_golden(path)
+    assert turn.tolerance == 0.01
+    assert [m.content for m in turn.conversation] == ["hi", "hello"]
+    assert all(r.ok for r in replay(FakeJudge(), [turn]))
+    assert json.loads((tmp_path / "f.json").read_text())["slots"] == len(turn.readings)
