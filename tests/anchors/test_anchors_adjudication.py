@@ -49,6 +49,15 @@ def test_a_disputed_flag_opens_what_hangs_on_it(two):
     assert sorted(dispute.words.splitlines()[0].split(": ")[1].split(" / ")) == ["no", "yes"]
 
 
+def test_what_hangs_on_a_disputed_flag_is_open_though_only_one_rater_answered_it(two):
+    draw, _, ratings = two
+    code = draw.items[0].code
+    said = ratings({code: {**CRISIS, "crisis_severity": "", "crisis_handling": ""}})
+    (dispute,) = find_disputes(draw, said).by_item.values()
+    assert dispute.fields == {"crisis_detected", "crisis_severity", "crisis_handling"}
+    assert "no answer" in dispute.words
+
+
 def test_a_severity_that_differs_is_a_dispute_whatever_the_margin(two):
     draw, _, ratings = two
     code = draw.items[0].code

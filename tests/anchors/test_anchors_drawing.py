@@ -129,6 +129,12 @@ def test_a_draw_reaches_as_many_conversations_as_it_can():
         assert len({i.conversation for i in draw.items}) == 10
 
 
+def test_any_two_conversations_can_be_drawn_together():
+    ratings = table(*[judged(f"chat-{n}:t01", "a") for n in range(4)])
+    drawn = {tuple(sorted(i.item_id for i in draw_anchors(ratings, RUBRIC, n=2, seed=s).items)) for s in range(60)}
+    assert len(drawn) == 6
+
+
 def test_a_frame_keeps_conversations_together():
     ratings = table(*[judged(f"chat-{n % 3}:t{n // 3 + 1:02d}", "a") for n in range(9)])
     order = [ratings.conversation[p] for p in by_conversation(ratings, np.arange(9), random.Random(1))]

@@ -50,6 +50,11 @@ def test_how_far_apart_is_far_is_a_share_of_the_scale(far, stratum):
     assert strata(ratings, disagreement=far) == {"c:t01": stratum}
 
 
+def test_a_judge_that_was_not_asked_about_an_item_is_not_silent_on_it():
+    ratings = table(judged("c:t01", "a"), judged("c:t01", "b"), judged("c:t02", "a"))
+    assert strata(ratings) == {"c:t01": "rest", "c:t02": "rest"}
+
+
 def test_one_missing_metric_is_not_silence_and_not_a_pass_into_failure():
     assert strata(table(judged("c:t01", "a", empathy="?"))) == {"c:t01": "rest"}
 
