@@ -48,6 +48,7 @@ def stratify(ratings: Ratings, rubric: Rubric, *, disagreement: float = DISAGREE
         raise RatingsError("no judge's ratings in it", hint="Run `aipsy-judge panel` or `score --out` first.")
     if not set(rubric.metric_names) & set(ratings.metrics):
         raise RatingsError(f"none of the metrics of the rubric {rubric.name} is in the ratings")
+    _refuse_unlike_scales(ratings, rubric)
     ratings = ratings.subset(raters=judges)
     yard = make_yardstick(ratings, rubric)
     scores, na, asked = score_cube(ratings, judges, yard)
@@ -65,6 +66,20 @@ def stratify(ratings: Ratings, rubric: Rubric, *, disagreement: float = DISAGREE
         found[name] = np.flatnonzero(left & mark)
         left = left & ~mark
     return found
+
+
+def _refuse_unlike_scales(ratings: Ratings, rubric: Rubric) -> None:
+    unlike = []
+    for metric in rubric.metrics:
+        wanted = (metric.scale.minimum, metric.scale.maximum)
+        low, high = ratings.scales.get(metric.name, wanted)
+        if (low, high) != wanted:
+            unlike.append(f"{metric.name} ({low:g}..{high:g}, not {wanted[0]}..{wanted[1]})")
+    if unlike:
+        raise RatingsError(
+            f"not on the scales of the rubric {rubric.name}: {', '.join(unlike)}",
+            hint="Name the rubric by which these ratings were made (--rubric FILE).",
+        )
 
 
 def _was_asked(ratings: Ratings, judges: tuple[str, ...], metrics: tuple[str, ...]) -> Bools:

@@ -27,13 +27,18 @@ class ItemText:
 def find_texts(draw: Draw, conversations: Iterable[Conversation]) -> dict[str, ItemText]:
     """Item id -> text, for every drawn item; one conversation in memory at a time.
 
+    An item is called by conversation and turn ("chat-7:t03"). Where a conversation has an item's very id, it was made
+    for it, and its last reply is what is rated.
+
     Raises InputError, naming them, where items are not in the transcripts or have another text than was judged.
     """
     found: dict[str, ItemText] = {}
     unlike: list[str] = []
     for conversation in conversations:
-        for unit in units(conversation, draw.rubric):
-            item = draw.by_id.get(item_id(conversation.id, unit.turn))
+        asked = units(conversation, draw.rubric)
+        for unit in asked:
+            own = draw.by_id.get(conversation.id) if unit is asked[-1] else None
+            item = own or draw.by_id.get(item_id(conversation.id, unit.turn))
             if item is None:
                 continue
             if item.content_hash not in (None, unit.content_hash):

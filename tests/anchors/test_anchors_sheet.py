@@ -182,6 +182,14 @@ def test_an_item_that_is_not_in_the_transcripts_is_named():
         find_texts(draw, talks[:2])
 
 
+def test_a_conversation_that_bears_an_item_s_id_was_made_for_it_and_its_last_reply_is_rated():
+    draw, _ = small_draw(1, turns=2)
+    texts = find_texts(draw, [talk("chat-0:t01", turns=1), talk("chat-0:t02", turns=2)])
+    assert texts["chat-0:t02"].reply == "ASSISTANT: Reply 2 of chat-0:t02."
+    assert texts["chat-0:t02"].before.endswith("PERSON: Line 2 of chat-0:t02.")
+    assert texts["chat-0:t01"].reply == "ASSISTANT: Reply 1 of chat-0:t01."
+
+
 def test_another_text_under_the_same_id_is_refused():
     talks = [talk("chat-0")]
     hashes = {f"chat-0:t{t.number:02d}": talks[0].turn_hash(t) for t in talks[0].turns}

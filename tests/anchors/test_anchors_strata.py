@@ -82,5 +82,5 @@ def test_without_judges_or_without_the_rubric_s_metrics_there_is_nothing_to_draw
 
 def test_another_scale_than_the_rubric_s_is_refused():
     rows = [{**row, "scale_max": 10} for row in judged("c:t01", "a") if row["metric"] in RUBRIC.metric_names]
-    with pytest.raises(RatingsError, match=r"0\.\.10 in the table"):
+    with pytest.raises(RatingsError, match=r"empathy \(0\.\.10, not 0\.\.5\)"):
         stratify(table(rows), RUBRIC)
