@@ -79,15 +79,15 @@ def test_over_many_draws_the_weighted_mean_is_the_mean_of_all_items_and_the_plai
     ratings, truth = population()
     wanted = fmean(truth.values())
     estimates, plain = [], []
-    for seed in range(150):
+    for seed in range(80):
         draw = draw_anchors(ratings, RUBRIC, n=60, seed=seed)
         values, chances = [truth[i.item_id] for i in draw.items], [i.inclusion for i in draw.items]
         estimates.append(horvitz_thompson_mean(values, chances, draw.population))
         plain.append(fmean(values))
     error = stdev(estimates) / math.sqrt(len(estimates))
     assert abs(fmean(estimates) - wanted) < 4 * error
-    assert error < 0.02
-    assert wanted - fmean(plain) > 40 * error
+    assert error < 0.03
+    assert wanted - fmean(plain) > 25 * error
 
 
 def test_over_all_starts_of_every_stratum_the_expectation_is_exact():
@@ -111,7 +111,7 @@ def test_the_weighted_mean_by_hand():
 def test_the_probabilities_stated_are_those_with_which_items_are_drawn():
     ratings, _ = population()
     counts, chances = dict.fromkeys(ratings.items, 0), {}
-    draws = 200
+    draws = 100
     for seed in range(draws):
         for item in draw_anchors(ratings, RUBRIC, n=60, seed=1000 + seed).items:
             counts[item.item_id] += 1
