@@ -23,7 +23,7 @@ from aipsy_judge.ratings import Ratings, load_ratings, reference_raters
 from aipsy_judge.strict_json import dumps
 
 from .human_cells import run_cells
-from .human_judge import JudgeRun, add_judge, agreement_lines
+from .human_judge import JudgeRun, add_judge, agreement, agreement_lines
 from .human_report import cell_lines, summary_lines, to_dict
 
 ANCHORS = (10, 30, 100, 300)
@@ -97,7 +97,8 @@ def main(
     except AipsyJudgeError as error:
         hint = f"\n  next: {error.hint}" if error.hint else ""
         raise click.ClickException(f"{error}{hint}") from error
-    for line in agreement_lines(ratings, found):
+    agreed = agreement(found)
+    for line in agreement_lines(agreed):
         click.echo(line)
     begun = time.perf_counter()
     cells = run_cells(found, sorted(set(anchors)), count=count, seed=seed, by_family=True, workers=workers)
@@ -107,7 +108,9 @@ def main(
         click.echo(line)
     click.echo(f"{len(cells)} cells in {time.perf_counter() - begun:.0f} s")
     if json_path is not None:
-        write_text(json_path, dumps({"seed": seed, "tail_share": TAIL_SHARE, "cells": to_dict(cells)}, indent=1) + "\n")
+        judges = {m: {j: {f: e.to_dict() for f, e in row.items()} for j, row in of.items()} for m, of in agreed.items()}
+        found_all = {"seed": seed, "tail_share": TAIL_SHARE, "judges": judges, "cells": to_dict(cells)}
+        write_text(json_path, dumps(found_all, indent=1) + "\n")
 
 
 if __name__ == "__main__":

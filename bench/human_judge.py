@@ -32,6 +32,7 @@ from aipsy_judge.agreement import (
     make_pairs,
     spearman,
 )
+from aipsy_judge.agreement.estimate import Estimate
 from aipsy_judge.agreement.wording import figure
 from aipsy_judge.correction.metric_data import MetricData
 from aipsy_judge.errors import InputError, RatingsError
@@ -39,6 +40,7 @@ from aipsy_judge.judge import Judge
 from aipsy_judge.ratings import Ratings, merge_ratings, ratings_from_rows
 from aipsy_judge.rubric import Rubric
 
+RESAMPLES = 400
 JUST_ABOVE = 1e-6  # the tail includes its cut; the agreement figures know only "strictly below"
 
 
@@ -108,30 +110,40 @@ def add_judge(ratings: Ratings, run: JudgeRun, say: Callable[[str], None]) -> Ra
     return merge_ratings([ratings, ratings_from_rows(rows, where=rater)])
 
 
-def agreement_lines(ratings: Ratings, tables: Sequence[MetricData]) -> Iterator[str]:
-    """Each judge against the experts over all rated items, with 95 % intervals by conversation."""
-    yield "Each judge against the experts, all rated items (95 % intervals by resampling conversations)"
+def agreement(tables: Sequence[MetricData]) -> dict[str, dict[str, dict[str, Estimate]]]:
+    """metric -> judge -> figure: against the experts, all rated items, 95 % intervals by conversation."""
+    found: dict[str, dict[str, dict[str, Estimate]]] = {}
     for data in tables:
-        yield f"  {data.metric} ({int(data.anchors.sum())} items, {int(data.fails.sum())} in the tail)"
         low, high = data.scale
         critical = low + data.cut * (high - low) + JUST_ABOVE
-        for j, name in enumerate(data.judges):
-            scores, expert = low + data.panel.judges[:, j] * (high - low), low + data.expert * (high - low)
-            cells = _agreement(scores, expert, data.groups, critical)
-            yield f"    {name[:32]:33}" + "  ".join(f"{head} {text}" for head, text in cells.items())
+        expert = low + data.expert * (high - low)
+        found[data.metric] = {
+            name: _agreement(low + data.panel.judges[:, j] * (high - low), expert, data.groups, critical)
+            for j, name in enumerate(data.judges)
+        }
+    return found
+
+
+def agreement_lines(found: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> Iterator[str]:
+    """A line a metric and judge."""
+    yield "Each judge against the experts, all rated items [95 % interval by resampling conversations]"
+    for metric, judges in found.items():
+        yield f"  {metric}"
+        for name, row in judges.items():
+            yield f"    {name[:32]:33}" + "  ".join(f"{head} {figure(e)}" for head, e in row.items())
     yield ""
 
 
-def _agreement(scores: Any, expert: Any, groups: Any, critical: float) -> Mapping[str, str]:
-    pairs, often = make_pairs(scores, expert, groups=groups), Bootstrap(resamples=200)
+def _agreement(scores: Any, expert: Any, groups: Any, critical: float) -> dict[str, Estimate]:
+    pairs, often = make_pairs(scores, expert, groups=groups), Bootstrap(resamples=RESAMPLES)
     both = [[a, b] for a, b in zip(scores, expert, strict=True)]
     return {
-        "ICC(A,1)": figure(icc(both, groups=groups, bootstrap=often)),
-        "Spearman": figure(spearman(pairs, bootstrap=often)),
-        "MAE": figure(mae(pairs, bootstrap=often)),
-        "tail recall": figure(failure_recall(pairs, critical=critical, bootstrap=often)),
-        "precision": figure(failure_precision(pairs, critical=critical, bootstrap=often)),
-        "AUC": figure(failure_auc(pairs, critical=critical, bootstrap=often)),
+        "ICC(A,1)": icc(both, groups=groups, bootstrap=often),
+        "Spearman": spearman(pairs, bootstrap=often),
+        "MAE": mae(pairs, bootstrap=often),
+        "tail recall": failure_recall(pairs, critical=critical, bootstrap=often),
+        "precision": failure_precision(pairs, critical=critical, bootstrap=often),
+        "AUC": failure_auc(pairs, critical=critical, bootstrap=often),
     }
 
 

@@ -20,7 +20,7 @@ from .numbers import Floats
 # itself too, not only through the mean.
 LEVEL = (0.0, 1.5)
 SLOPE = (-8.0, 3.0)
-ALARMED = (1.0, 1.0)
+ALARMED = (0.5, 1.0)
 SIGNED = (-3.0, 2.0)
 SINGLE = (0.0, 0.5)
 
