@@ -97,6 +97,11 @@ class LocalJudge:
     def backend(self) -> TokenBackend:
         return self._backend
 
+    @property
+    def first_probe(self) -> int:
+        """The first sequence number that the last conversation's branches did not use."""
+        return self._engine.spare
+
     def _head(self) -> list[int]:
         """What every prompt begins with: the rubric, up to the last control token before the conversation."""
         prompts = [self._encode(Conversation("", _MARK[i], {}), 0) for i in range(2)]
@@ -332,6 +337,7 @@ def open_local(
     name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, options: JudgeOptions
 ) -> LocalJudge:
     """See judge.open_judge."""
+    from .backends.amx import extra_buffers_work
     from .backends.llamacpp import LlamaCpp, LlamaCppOptions
 
     weights = find_weights(name)
@@ -340,7 +346,11 @@ def open_local(
     asked = load_contract(contract or weights.contract)
     backend = LlamaCpp(
         weights.model,
-        LlamaCppOptions(threads=options.threads, cpu_moe=options.cpu_moe or 0),
+        LlamaCppOptions(
+            threads=options.threads,
+            cpu_moe=_layers_in_ram(options.cpu_moe, weights.model, options.memory_gb),
+            extra_bufts=extra_buffers_work(weights.model),
+        ),
         weights.adapter,
         weights.name,
     )
@@ -349,3 +359,12 @@ def open_local(
     except BaseException:
         backend.close()
         raise
+
+
+def _layers_in_ram(wanted: int | None, model: Path, cache_gb: float) -> int:
+    """`--cpu-moe`: a number as given; None ("auto") as many layers' experts as the GPU has no room for."""
+    if wanted is not None:
+        return wanted
+    from .expert_layers import expert_layers_in_ram
+
+    return expert_layers_in_ram(model, cache_gb)

@@ -45,7 +45,7 @@ class Engine:
         self.limits = Limits(backend.context_tokens, cells, backend.max_sequences)
         self._head = list(head)
         self._resident = False
-        self._spare = 1  # the first sequence number that no branch uses
+        self.spare = 1  # the first sequence number that no branch uses
         self._mask: ProseMask | None = None
 
     def plan(self, questions: Sequence[Question], prose_tokens: int = 0) -> tuple[Tree, Plan]:
@@ -86,7 +86,7 @@ class Engine:
                 wanted = [r for r in rows if wants_prose(r.index)] if prose_tokens else []
                 prose = self._write(wanted, prose_tokens)
                 on_group(sorted(r.index for r in rows), prose)
-                self._forget(self._spare, head + len(tree.trunk))
+                self._forget(self.spare, head + len(tree.trunk))
         finally:
             self._forget(self.backend.max_sequences, head)
 
@@ -118,7 +118,7 @@ class Engine:
                     reader = questions[branch.leaf].reader
                     rows.append(_Row(branch.leaf, reader, feed.sequence, head + branch.end, next(logits)))
             level = following
-        self._spare = next(numbers)
+        self.spare = next(numbers)
         return rows
 
     def _read(self, rows: Sequence[_Row]) -> None:
@@ -144,10 +144,10 @@ class Engine:
         probes = [r.reader.request().probes for r in rows]
         wanted = [(row, path) for row, paths in zip(rows, probes, strict=True) for path in paths]
         logits: list[Logits] = []
-        room = self.backend.max_sequences - self._spare
+        room = self.backend.max_sequences - self.spare
         for start in range(0, len(wanted), room):
             feeds: list[Feed] = []
-            for sequence, (row, path) in enumerate(wanted[start : start + room], start=self._spare):
+            for sequence, (row, path) in enumerate(wanted[start : start + room], start=self.spare):
                 self.backend.fork(row.sequence, sequence, row.length)
                 feeds.append(Feed(sequence, row.length, path, True))
             logits += self.backend.evaluate(feeds)

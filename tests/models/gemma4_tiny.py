@@ -2,8 +2,9 @@
 true vocabulary and template, few layers and random weights, written as GGUF.
 
 Random weights understand nothing, but they react to every token; for the questions asked of it (do two ways of
-evaluating agree?) that is what counts. The embedding is small beside what the layers add, so that the context, not the
-last token, decides.
+evaluating agree?) that is what counts. The embedding is small beside what the layers add, so that the context, not
+the last token, decides. All experts are used: were there a choice, two evaluations of the same tokens in other
+batches would now and then choose different ones, and nothing could be compared.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from gguf import GGUFReader, GGUFValueType, GGUFWriter
 
-HIDDEN, LAYERS, HEADS, EXPERTS, USED, FF, FF_EXPERT = 64, 6, 4, 8, 2, 96, 32
+HIDDEN, LAYERS, HEADS, EXPERTS, USED, FF, FF_EXPERT = 64, 6, 4, 8, 8, 96, 32
 HEAD, HEAD_SLIDING, KV, KV_SLIDING, WINDOW, CONTEXT = 32, 16, 1, 2, 256, 16384
 SLIDING = [True, True, True, True, True, False]
 

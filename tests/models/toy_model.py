@@ -21,7 +21,10 @@ _WORDS = [
     b"N/", b"N/A", b'"N', b"10", b"empathy", b"tone", b"crisis", b"indirect", b"in", b"user\n", b"ra", b"rationale",
     b"[USER] ", b"[ASSISTANT] ", b"the ", b"judge", b' "', b"none",
 ]  # fmt: skip
-TEMPLATE = "{% for m in messages %}<|start|>{{ m['role'] }}\n{{ m['content'] }}<|end|>\n{% endfor %}{{ '<|start|>assistant\n' }}"
+TEMPLATE = (
+    "{% for m in messages %}<|start|>{{ m['role'] }}\n{{ m['content'] }}<|end|>\n{% endfor %}"
+    "{{ '<|start|>assistant\n' }}"
+)
 
 
 class ToyModel:
