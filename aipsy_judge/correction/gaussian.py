@@ -51,11 +51,24 @@ def sums_without(x: Floats, y: Floats, out: Floats) -> Sums:
 
 def posterior_mean(sums: Sums, spreads: Sequence[Spread]) -> Floats:
     """(F, K) coefficients."""
+    return averaged([posteriors(sums, spreads)])
+
+
+def posteriors(sums: Sums, spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
+    """Log evidence (F, H) and posterior mean (F, H, K) under each of H = spreads x noises."""
     log_evidence, means = zip(*(_one_spread(sums, s) for s in spreads), strict=True)
-    evidence = np.concatenate(log_evidence, axis=1)
+    return np.concatenate(log_evidence, axis=1), np.concatenate(means, axis=1)
+
+
+def averaged(parts: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """(F, K): coefficients (F, H, K) of all parts, averaged by their evidence (F, H).
+
+    Evidence may be compared across parts where they explain the same ratings.
+    """
+    evidence = np.concatenate([e for e, _ in parts], axis=1)
     weight = np.exp(evidence - evidence.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
-    found: Floats = np.einsum("fq,fqk->fk", weight, np.concatenate(means, axis=1))
+    found: Floats = np.einsum("fq,fqk->fk", weight, np.concatenate([m for _, m in parts], axis=1))
     return found
 
 

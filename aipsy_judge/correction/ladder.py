@@ -9,7 +9,7 @@ import numpy as np
 from .blend import blend_weights
 from .design import Design
 from .folds import INNER_FOLDS, fold_of, left_out
-from .gaussian import posterior_mean, sums_without
+from .gaussian import averaged, posteriors, sums_without
 from .numbers import Bools, Floats, Ints
 from .published import published_weights
 from .rungs import SHARES, Rung, equal_start, learnt_rungs
@@ -104,11 +104,15 @@ def _coefficients(
         return np.tile(equal_start(design), (len(out), 1))
     if name == "published":
         return np.stack([_published(design, anchors.rows(gone == 0)) for gone in out])
-    rung = rungs[name]
-    part = x[:, rung.columns]
-    found = np.tile(rung.start, (len(out), 1))
-    found[:, rung.columns] += posterior_mean(sums_without(part, anchors.expert - x @ rung.start, out), rung.spreads)
-    return _not_negative(found, design) if rung.not_negative else found
+    parts = []
+    for guess in rungs[name].guesses:
+        sums = sums_without(x[:, guess.columns], anchors.expert - x @ guess.start, out)
+        evidence, moved = posteriors(sums, guess.spreads)
+        whole = np.broadcast_to(guess.start, (*evidence.shape, len(guess.start))).copy()
+        whole[:, :, guess.columns] += moved
+        parts.append((evidence, whole))
+    found = averaged(parts)
+    return _not_negative(found, design) if rungs[name].not_negative else found
 
 
 def _published(design: Design, anchors: Anchors) -> Floats:

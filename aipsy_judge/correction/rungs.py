@@ -13,7 +13,7 @@ import numpy as np
 
 from .design import Design
 from .gaussian import Spread
-from .numbers import Floats
+from .numbers import Floats, Ints
 
 # Rung -> prior share in the blend. "mean" does nothing; the richer rungs hold the plainer ones as a special case and
 # shrink towards them, hence their larger share.
@@ -22,6 +22,7 @@ SHARES = {
     "offset": 0.25,
     "line": 3.0,
     "weights": 3.0,
+    "one judge": 2.0,
     "published": 0.25,
     "constant": 1.0,
     "steps": 2.0,
@@ -32,6 +33,7 @@ ABOUT = {
     "offset": "mean plus a shrunken offset",
     "line": "shrunken line on the mean",
     "weights": "a weight per judge, not negative, shrunk to equal",
+    "one judge": "a shrunken line on one judge, averaged over which one it is",
     "published": "weights by alignment with the expert and recall of failures, no offset",
     "constant": "the anchors' mean, whatever the judges say",
     "steps": "a correction per judge and step of the scale: where the scale has a ceiling",
@@ -40,24 +42,38 @@ ABOUT = {
 
 BIAS = (0.05, 0.12, 0.3)  # offset
 SLOPE, SLOPE_SD = 0.7, (0.1, 0.3)  # experts' scores follow the judges' mean with a slope of .2 to 1
-JUDGE_SD = (0.06, 0.2)  # a judge's own weight, times the root of the number of judges
+# A judge's own weight, times the root of the number of judges; the widest, where one judge is far better than the
+# others, is seven times less likely beforehand.
+JUDGE_SD = ((0.06, 0.0), (0.2, 0.0), (0.6, -2.0))
+ONE_SLOPE, ONE_SLOPE_SD = 0.8, 0.2
 STEP_SD = (0.03, 0.1)
 OTHERS_SLOPE = 0.6
 # An expert's view of one quality colours the others: the mean of the other metrics, each signed by its correlation
 # with this one, gets .3 beforehand; spreads of that, of single metrics, and log share.
 HALO = 0.3
 OTHERS_SD = ((0.1, 0.05, 0.0), (0.2, 0.2, 0.0), (0.3, 0.5, -1.0))
+OTHERS_JUDGES = ((0.2, 0.12, 0.0), (0.3, 0.5, -2.0))  # slope, a judge's own weight, log share
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guess:
+    """start (K,) coefficients before any anchor; `columns` that may move, and how far (roots over those columns)."""
+
+    start: Floats
+    columns: Ints
+    spreads: tuple[Spread, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rung:
-    """start (K,) coefficients before any anchor; `columns` that may move, and how far (roots over those columns)."""
+    """One guess, or several that are averaged by their evidence."""
 
     name: str
-    start: Floats
-    columns: Floats
-    spreads: tuple[Spread, ...]
-    not_negative: bool = False
+    guesses: tuple[Guess, ...]
+
+    @property
+    def not_negative(self) -> bool:
+        return self.name in ("weights", "one judge")
 
 
 def learnt_rungs(design: Design) -> tuple[Rung, ...]:
@@ -66,16 +82,17 @@ def learnt_rungs(design: Design) -> tuple[Rung, ...]:
         _offset(design),
         _line(design),
         _weights(design),
+        _one_judge(design),
         _constant(design),
         _steps(design),
         *((_others(design),) if design.sizes[2] else ()),
     )
 
 
-def equal_start(design: Design, slope: float = 1.0, level: float | None = None) -> Floats:
+def equal_start(design: Design, slope: float = 1.0) -> Floats:
     """Coefficients of centre + slope (mean of judges - centre)."""
     start = np.zeros(design.width)
-    start[0] = design.centre if level is None else level
+    start[0] = design.centre
     start[design.blocks["judges"]] = slope / design.sizes[0]
     return start
 
@@ -100,13 +117,13 @@ def _judges(count: int, slope_sd: float, judge_sd: float | None) -> Floats:
     return common if judge_sd is None else np.hstack([common, np.eye(count) * judge_sd / np.sqrt(count)])
 
 
-def _columns(design: Design, *names: str) -> Floats:
+def _columns(design: Design, *names: str) -> Ints:
     every = np.arange(design.width)
     return np.concatenate([every[design.blocks[n]] for n in names])
 
 
 def _rung(name: str, design: Design, start: Floats, blocks: Sequence[str], spreads: list[Spread]) -> Rung:
-    return Rung(name, start, _columns(design, *blocks), tuple(spreads), not_negative=name == "weights")
+    return Rung(name, (Guess(start, _columns(design, *blocks), tuple(spreads)),))
 
 
 def _offset(design: Design) -> Rung:
@@ -124,8 +141,23 @@ def _line(design: Design) -> Rung:
 
 def _weights(design: Design) -> Rung:
     count = design.sizes[0]
-    spreads = [Spread(_root(_one(b), _judges(count, s, j))) for b in BIAS for s in SLOPE_SD for j in JUDGE_SD]
+    spreads = [
+        Spread(_root(_one(b), _judges(count, slope, judge)), log_share)
+        for b in BIAS
+        for slope in SLOPE_SD
+        for judge, log_share in JUDGE_SD
+    ]
     return _rung("weights", design, equal_start(design, SLOPE), ["offset", "judges"], spreads)
+
+
+def _one_judge(design: Design) -> Rung:
+    guesses = []
+    for j, place in enumerate(_columns(design, "judges")):
+        start = np.zeros(design.width)
+        start[0], start[place] = design.judges[j], ONE_SLOPE
+        spreads = tuple(Spread(np.diag([b, ONE_SLOPE_SD])) for b in BIAS)
+        guesses.append(Guess(start, np.array([0, place]), spreads))
+    return Rung("one judge", tuple(guesses))
 
 
 def _steps(design: Design) -> Rung:
@@ -150,12 +182,13 @@ def _others(design: Design) -> Rung:
         Spread(
             _root(
                 _one(b),
-                _judges(count, 0.2, 0.12),
+                _judges(count, slope, judge),
                 np.hstack([h * signed, o * alike, o * np.eye(metrics) / np.sqrt(metrics)]),
             ),
-            log_share,
+            rare + rarer,
         )
         for b in BIAS
-        for h, o, log_share in OTHERS_SD
+        for slope, judge, rare in OTHERS_JUDGES
+        for h, o, rarer in OTHERS_SD
     ]
     return _rung("others", design, start, ["offset", "judges", "others"], spreads)
