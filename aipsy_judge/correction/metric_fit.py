@@ -92,12 +92,12 @@ def fit_metric(
     if not (np.isfinite(expert).all() and (weights is None or np.isfinite(weights).all())):
         raise ValueError("an anchor's rating or weight is not a number")
     judges, others = basis.filled(panel)
-    share = np.ones(len(expert)) if weights is None else weights / weights.mean()
-    anchors = Anchors(judges, others, expert, groups, share, fails, cut)
-    if len(anchors) < FEWEST_ANCHORS or len(np.unique(groups)) < FEWEST_GROUPS:
+    if len(expert) < FEWEST_ANCHORS or len(np.unique(groups)) < FEWEST_GROUPS:
         nothing = np.empty(0)
         prior = fit_failure(basis.design, nothing, judges[:0], others[:0], nothing, cut)
         return MetricFit(basis, unfitted_ladder(basis.design), prior, cut, enough=False)
+    share = np.ones(len(expert)) if weights is None else weights / weights.mean()
+    anchors = Anchors(judges, others, expert, groups, share, fails, cut)
     ladder = fit_ladder(basis.design, anchors, seed, only)
     failure = fit_failure(basis.design, ladder.blended_out_of_fold, judges, others, fails.astype(np.float64), cut)
     return MetricFit(basis, ladder, failure, cut, enough=True)

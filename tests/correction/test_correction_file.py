@@ -22,7 +22,7 @@ from aipsy_judge.correction import (
     save_correction,
 )
 from aipsy_judge.errors import InputError, RatingsError
-from aipsy_judge.ratings import Ratings, make_yardstick, ratings_from_rows
+from aipsy_judge.ratings import Ratings, make_yardstick, merge_ratings, ratings_from_rows
 
 FAST = Bootstrap(resamples=50)
 
@@ -201,6 +201,16 @@ def test_a_number_that_is_not_one_is_refused_even_as_text(correction: Correction
     path.write_text(json.dumps(data))
     with pytest.raises(InputError, match="not finite"):
         load_correction(path)
+
+
+def test_a_metric_that_no_expert_rated_is_the_equal_mean_and_says_so() -> None:
+    expert = truth(60, 9)
+    rated = table(judged(expert, [0.5, 0.5], 0.5, 9), expert, np.arange(30))
+    unrated = table(judged(expert, [0.5, 0.5], 0.5, 10), expert, [], metric="tone")
+    record = correction_of(merge_ratings([rated, unrated])).metrics["tone"]
+    assert record.status == "too_few_anchors"
+    assert record.anchors == 0
+    assert "0 anchors" in record.warnings[0]
 
 
 def test_nobody_to_be_right_and_a_judge_who_is_are_refused() -> None:
