@@ -12,15 +12,17 @@ import numpy as np
 
 from .failure import failure_probability
 from .families import bias_of, family_bias
-from .folds import OUTER_FOLDS, fold_of
+from .folds import FEWEST_GROUPS, OUTER_FOLDS, fold_of
 from .ladder import Anchors
-from .metric_fit import Basis, MetricFit, Panel, fit_metric
+from .metric_fit import FEWEST_ANCHORS, Basis, MetricFit, Panel, fit_metric
 from .numbers import Floats, Ints
 from .published import published_weights
 
 BLEND, BY_FAMILY = "blend", "blend, bias by family"
 # Few anchors are precious: then more folds, each leaving out fewer.
 MANY = 60
+# What is left of the fewest anchors that are fitted at all (5, in 3 conversations) when one fold is taken out.
+LEFT = (2, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +41,7 @@ def out_of_fold(basis: Basis, anchors: Anchors, *, seed: int, only: str | None, 
     for one in range(int(fold.max()) + 1):
         test = fold == one
         train, rest = anchors.rows(~test), anchors.rows(test)
-        fit = refit(basis, train, seed=seed, only=only)
+        fit = refit(basis, train, seed=seed, only=only, fewest=LEFT)
         found = _rivals(train, rest) | _own(fit, rest)
         if family is not None and fit.enough:
             residuals = train.expert - fit.ladder.blended_out_of_fold
@@ -52,7 +54,10 @@ def out_of_fold(basis: Basis, anchors: Anchors, *, seed: int, only: str | None, 
     return OutOfFold({k: v for k, v in values.items() if not np.isnan(v).any()}, p_fail)
 
 
-def refit(basis: Basis, anchors: Anchors, *, seed: int, only: str | None) -> MetricFit:
+def refit(
+    basis: Basis, anchors: Anchors, *, seed: int, only: str | None, fewest: tuple[int, int] | None = None
+) -> MetricFit:
+    """`fit_metric` on anchors that are filled already."""
     return fit_metric(
         basis,
         Panel(anchors.judges, anchors.others),
@@ -63,6 +68,7 @@ def refit(basis: Basis, anchors: Anchors, *, seed: int, only: str | None) -> Met
         weights=anchors.weights,
         seed=seed,
         only=only,
+        fewest=fewest or (FEWEST_ANCHORS, FEWEST_GROUPS),
     )
 
 

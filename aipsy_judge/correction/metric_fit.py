@@ -83,16 +83,17 @@ def fit_metric(
     weights: Floats | None = None,
     seed: int = 14,
     only: str | None = None,
+    fewest: tuple[int, int] = (FEWEST_ANCHORS, FEWEST_GROUPS),
 ) -> MetricFit:
     """Fit to n anchors: panel of n items, expert (n,), fails (n,). `only`: this rung instead of the blend.
 
-    Too few anchors or conversations: the equal mean, and p_fail by its prior, with `enough` False. ValueError where a
-    number is NaN that may not be.
+    Fewer than `fewest` anchors or conversations: the equal mean, and p_fail by its prior, with `enough` False.
+    ValueError where a rating or weight is NaN.
     """
     if not (np.isfinite(expert).all() and (weights is None or np.isfinite(weights).all())):
         raise ValueError("an anchor's rating or weight is not a number")
     judges, others = basis.filled(panel)
-    if len(expert) < FEWEST_ANCHORS or len(np.unique(groups)) < FEWEST_GROUPS:
+    if len(expert) < fewest[0] or len(np.unique(groups)) < fewest[1]:
         nothing = np.empty(0)
         prior = fit_failure(basis.design, nothing, judges[:0], others[:0], nothing, cut)
         return MetricFit(basis, unfitted_ladder(basis.design), prior, cut, enough=False)

@@ -213,6 +213,19 @@ def test_a_metric_that_no_expert_rated_is_the_equal_mean_and_says_so() -> None:
     assert "0 anchors" in record.warnings[0]
 
 
+@pytest.mark.parametrize("together", [1, 2])
+def test_the_fewest_anchors_are_judged_out_of_fold_by_the_ladder_and_not_by_its_fallback(together: int) -> None:
+    expert = truth(60, 12, mean=2.5)
+    conversation = np.arange(60) // together
+    ratings = table(judged(expert, [1.5, 1.5], 0.3, 12), expert, np.arange(5), conversation=conversation)
+    record = correction_of(ratings).metrics["empathy"]
+    assert record.status == "fitted"
+    assert record.conversations == (5 if together == 1 else 3)
+    blend, mean = (record.out_of_fold[way]["rmse"].value for way in ("blend", "mean of the judges"))
+    assert {f"rung: {r.name}" for r in record.rungs} <= set(record.out_of_fold)
+    assert blend != mean
+
+
 def test_nobody_to_be_right_and_a_judge_who_is_are_refused() -> None:
     expert = truth(20, 7)
     ratings = table(judged(expert, [0, 0], 0.5, 7), expert, [])
