@@ -34,6 +34,9 @@ class LlamaCppOptions:
     threads      0: the processors this process may use
     gpu_layers   -1: all layers, where the build has a GPU
     cpu_moe      layers whose experts stay in RAM (counted from the first); 0: none
+    flash_attention  None: where the model runs on a GPU. On a CPU it saves no time here and makes logits depend on
+                 how tokens were cut into batches (by up to 0.6 with quantised weights, docs/log.md); without it
+                 they do not, but for what else lies in the cache
     extra_bufts  library's repacked weight buffers; False avoids a crash on processors with AMX (see amx.py)
     """
 
@@ -41,7 +44,7 @@ class LlamaCppOptions:
     gpu_layers: int = -1
     cpu_moe: int = 0
     extra_bufts: bool = True
-    flash_attention: bool = True
+    flash_attention: bool | None = None
     batch_tokens: int = 2048
     micro_batch_tokens: int = 512
 
@@ -54,6 +57,8 @@ class LlamaCpp:
     ) -> None:
         self._options = options or LlamaCppOptions()
         self._threads = self._options.threads or _usable_processors()
+        wanted = self._options.flash_attention
+        self._flash_attention = self._on_gpu if wanted is None else wanted
         self.name = name or path.stem
         self._path = path
         self._context: Any = None
@@ -67,6 +72,10 @@ class LlamaCpp:
         self._vocabulary_size = llama_cpp.llama_vocab_n_tokens(self._vocab)
         self._adapter = self._load_adapter(adapter) if adapter is not None else None
         self._adapter_path = adapter
+
+    @property
+    def _on_gpu(self) -> bool:
+        return bool(llama_cpp.llama_supports_gpu_offload()) and self._options.gpu_layers != 0
 
     # -- what the model is ------------------------------------------------------------------------------------
 
@@ -173,7 +182,7 @@ class LlamaCpp:
         params.no_perf = True
         params.flash_attn_type = (
             llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
-            if self._options.flash_attention
+            if self._flash_attention
             else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
         )
         context = llama_cpp.llama_init_from_model(self._model, params)
@@ -240,9 +249,10 @@ class LlamaCpp:
             "backend": "llamacpp",
             "library": f"llama-cpp-python {llama_cpp.__version__}",
             "threads": self._threads,
-            "gpu": bool(llama_cpp.llama_supports_gpu_offload()),
+            "gpu": self._on_gpu,
             "adapter": self._adapter_path.name if self._adapter_path else None,
             **settings,
+            "flash_attention": self._flash_attention,
         }
 
     def _load_adapter(self, path: Path) -> Any:

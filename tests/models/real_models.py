@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import llama_cpp
 import numpy as np
 
 from aipsy_judge.backends.llamacpp import LlamaCpp
@@ -16,6 +17,21 @@ CACHE = Path(__file__).resolve().parents[2] / ".cache"
 @cache
 def smollm2() -> Path:
     return find_weights("smollm2-untrained").model
+
+
+@cache
+def smollm2_f32() -> Path:
+    """The same weights at 32 bits. With quantised weights activations are rounded to 8 bits, which makes a
+    difference in the last digit (other cells in the cache, another batch) into one of half a logit."""
+    target = CACHE / "smollm2-f32.gguf"
+    if not target.is_file():
+        CACHE.mkdir(exist_ok=True)
+        params = llama_cpp.llama_model_quantize_default_params()
+        params.ftype, params.allow_requantize, params.nthread = 0, True, 2
+        part = target.with_suffix(".part")
+        assert llama_cpp.llama_model_quantize(str(smollm2()).encode(), str(part).encode(), params) == 0
+        part.rename(target)
+    return target
 
 
 @cache
@@ -35,12 +51,32 @@ def gemma4_tiny() -> Path:
 # one thing as another: the negative mean of its log probability where it was asked. Measured once, rounded.
 _BIAS: dict[tuple[str, str], dict[str, float]] = {
     ("smollm2", "full"): {
-        "0": 1.44, "1": 1.27, "2": 1.74, "3": 2.17, "4": 2.87, "5": 2.08,
-        " null": 1.3, "no": 0.97, "yes": 0.51, "direct": -4.0, "d": -4.0, "di": -4.0, "dir": -4.0,
+        "0": 1.44,
+        "1": 1.27,
+        "2": 1.74,
+        "3": 2.17,
+        "4": 2.87,
+        "5": 2.08,
+        " null": 1.3,
+        "no": 0.97,
+        "yes": 0.51,
+        "direct": -4.0,
+        "d": -4.0,
+        "di": -4.0,
+        "dir": -4.0,
     },
     ("smollm2", "compact"): {
-        "0": 3.7, "1": 0.9, "2": 1.2, "3": 2.6, "4": 2.6, "5": 2.6,
-        "NA": 4.5, "N": 4.5, "none": 1.4, "ind": 1.2, "direct": 0.9,
+        "0": 3.7,
+        "1": 0.9,
+        "2": 1.2,
+        "3": 2.6,
+        "4": 2.6,
+        "5": 2.6,
+        "NA": 4.5,
+        "N": 4.5,
+        "none": 1.4,
+        "ind": 1.2,
+        "direct": 0.9,
     },
     ("gemma4", "full"): {"yes": 4.0, "direct": 1.5},
 }
