@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .answer import NA, NO, YES, AnswerForm, Option, Slot, subsets
+from .cache_folder import cache_folder
 from .contracts import Contract
 from .conversation import Conversation
 from .errors import ContractError
@@ -35,15 +35,6 @@ _METRICS = (
     "boundary_safety",
     "affective_complexity",
 )
-
-
-def cache_folder() -> Path:
-    """Where pulled files live: AIPSY_JUDGE_CACHE, or the user's cache folder."""
-    named = os.environ.get("AIPSY_JUDGE_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "aipsy-judge"
 
 
 def _prompt_file() -> Path:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from .bench_contract import cache_folder
+from .cache_folder import cache_folder
 from .errors import InputError
 from .machine import GIB, Machine
 from .strict_yaml import load_yaml

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .bench_contract import cache_folder
+from .cache_folder import recall, remember
 from .errors import WeightsError
 from .known_judges import KnownJudge, fit, installed_at, known_judges
 from .machine import this_machine
@@ -106,29 +105,9 @@ def file_sha256(path: Path) -> str:
     """sha256 (hex) of a file; remembered by path, size and time of change, since large weights take minutes."""
     stat = path.stat()
     key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
-    memory = cache_folder() / "sha256.json"
-    known = _read_memory(memory)
+    known = recall("sha256", str)
     if key not in known:
         with path.open("rb") as file:
             known[key] = hashlib.file_digest(file, "sha256").hexdigest()
-        _write_memory(memory, known)
+        remember("sha256", known)
     return known[key]
-
-
-def _read_memory(path: Path) -> dict[str, str]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def _write_memory(path: Path, data: Mapping[str, str]) -> None:
-    """A memory that cannot be written is only slower."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(data), encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        return

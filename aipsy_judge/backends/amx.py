@@ -7,7 +7,6 @@ evaluates one batch with them; what became of it is remembered per processor and
 
 from __future__ import annotations
 
-import json
 import platform
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import llama_cpp
 
-from ..bench_contract import cache_folder
+from ..cache_folder import recall, remember
 
 PROBE_TOKENS = 47  # more than one token at a time is what crashes
 PROBE_SECONDS = 300
@@ -25,23 +24,30 @@ def extra_buffers_work(model: Path, cpuinfo: Path = Path("/proc/cpuinfo")) -> bo
     """True where they do. Without AMX nothing is started; with it the answer of the first probe is remembered."""
     if not _has_amx(cpuinfo):
         return True
-    memory = cache_folder() / "amx.json"
     key = f"{_processor(cpuinfo)}|{platform.release()}|llama-cpp-python {llama_cpp.__version__}"
-    known = _remembered(memory)
+    known = recall("amx", bool)
     if key not in known:
-        known[key] = probe(model)
-        _remember(memory, known)
+        worked = probe(model)
+        if worked is None:
+            return False
+        known[key] = worked
+        remember("amx", known)
     return known[key]
 
 
-def probe(model: Path, program: tuple[str, ...] = (sys.executable, "-m", "aipsy_judge.backends.amx")) -> bool:
-    """Whether a child that evaluates one batch with these buffers ends well. A crash, a hang, or a child that cannot
-    be started count as "no": then the buffers are left out, which costs speed and nothing else."""
+def probe(model: Path, program: tuple[str, ...] = (sys.executable, "-m", "aipsy_judge.backends.amx")) -> bool | None:
+    """Whether a child that evaluates one batch with these buffers ends well; a crash or a hang is "no".
+
+    None where that was not found out: the child could not be started, or it ended with an error of its own (a
+    damaged file), which says nothing about the buffers. They are then left out, but only for this once.
+    """
     try:
         done = subprocess.run([*program, str(model)], capture_output=True, timeout=PROBE_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
         return False
-    return done.returncode == 0
+    except OSError:
+        return None
+    return None if done.returncode == 1 else done.returncode == 0  # 1 is how Python ends on an exception
 
 
 def _has_amx(cpuinfo: Path) -> bool:
@@ -54,25 +60,6 @@ def _has_amx(cpuinfo: Path) -> bool:
 def _processor(cpuinfo: Path) -> str:
     rows = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
     return rows[0] if rows else platform.processor()
-
-
-def _remembered(path: Path) -> dict[str, bool]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {k: v for k, v in data.items() if isinstance(v, bool)} if isinstance(data, dict) else {}
-
-
-def _remember(path: Path, known: dict[str, bool]) -> None:
-    """A memory that cannot be written costs another probe next time."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(known), encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        return
 
 
 def _evaluate_once(model: Path) -> None:

@@ -33,17 +33,17 @@ def child(code: str) -> tuple[str, ...]:
         ("", True),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", False),
         ("import os; os.abort()", False),
-        ("raise SystemExit(1)", False),
+        ("raise ValueError", None),
     ],
 )
 def test_a_child_that_crashes_says_no_and_the_parent_lives(tmp_path, code, works):
     assert amx.probe(tmp_path / "m.gguf", child(code)) is works
 
 
-def test_a_child_that_hangs_or_cannot_start_says_no(tmp_path, monkeypatch):
+def test_a_child_that_hangs_says_no_and_one_that_cannot_start_says_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(amx, "PROBE_SECONDS", 0.2)
     assert amx.probe(tmp_path / "m.gguf", child("import time; time.sleep(60)")) is False
-    assert amx.probe(tmp_path / "m.gguf", (str(tmp_path / "nothing"),)) is False
+    assert amx.probe(tmp_path / "m.gguf", (str(tmp_path / "nothing"),)) is None
 
 
 def test_without_amx_nothing_is_started(tmp_path, cpuinfo, monkeypatch):
@@ -62,6 +62,13 @@ def test_the_answer_is_remembered_per_processor_and_library(tmp_path, cpuinfo, m
     monkeypatch.setattr(amx.llama_cpp, "__version__", "99.0")
     amx.extra_buffers_work(tmp_path / "m.gguf", cpuinfo)
     assert len(asked) == 2
+
+
+def test_an_error_of_the_child_is_not_remembered_as_a_crash(tmp_path, cpuinfo, monkeypatch):
+    monkeypatch.setattr(amx, "probe", lambda model: None)
+    assert not amx.extra_buffers_work(tmp_path / "damaged.gguf", cpuinfo)
+    monkeypatch.setattr(amx, "probe", lambda model: True)
+    assert amx.extra_buffers_work(tmp_path / "whole.gguf", cpuinfo)
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", json.dumps({"x": "no"})])
