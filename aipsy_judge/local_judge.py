@@ -13,7 +13,7 @@ from .answer import AnswerForm, full_form
 from .backends.protocol import TokenBackend
 from .composite import composite
 from .contracts import Contract, load_contract
-from .conversation import Conversation, Message, Turn
+from .conversation import Conversation, Message
 from .engine.encode import answer_tokenizer, encode, marker_ids
 from .engine.plan import Plan
 from .engine.prose import Prose
@@ -25,6 +25,7 @@ from .judge import JudgeOptions, Lane, Rationale
 from .prompt import ChatMessage
 from .readings import read_flags, read_scores
 from .rubric import Rubric
+from .subjects import Subject, subjects
 from .untrusted import suspected_injection
 from .verdict import Flag, Score, Unscored, Verdict
 from .weights import Weights, file_sha256, find_weights
@@ -35,20 +36,10 @@ RATIONALE_TOKENS = 96  # two sentences; the rubric asks for one or two
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """What one verdict is about: a turn, or (turn None) the whole conversation. `upto` is the last message shown."""
-
-    turn: int | None
-    upto: int
-    content_hash: str
-    empty: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _Asked:
-    """A unit with its prompt; `dropped` counts the oldest messages that a window left out."""
+    """A subject with its prompt; `dropped` counts the oldest messages that a window left out."""
 
-    unit: Unit
+    subject: Subject
     prompt: list[int]
     dropped: int
 
@@ -139,16 +130,16 @@ class LocalJudge:
         asked, done = self._prepare(conversation, prose_tokens)
         verdicts: dict[int, Verdict] = {}
 
-        def finish(unit: Unit, verdict: Verdict) -> None:
-            verdicts[unit.upto] = verdict
+        def finish(subject: Subject, verdict: Verdict) -> None:
+            verdicts[subject.upto] = verdict
             if on_verdict is not None:
                 on_verdict(verdict)
 
-        for unit, reason, detail in done:
-            finish(unit, self._unscored(conversation, unit, reason, detail))
+        for subject, reason, detail in done:
+            finish(subject, self._unscored(conversation, subject, reason, detail))
         if asked:
             self._ask(conversation, asked, rationale, prose_tokens, finish)
-        return [verdicts[u.upto] for u in units(conversation, self.rubric)]
+        return [verdicts[s.upto] for s in subjects(conversation, self.rubric)]
 
     def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
         """Scores of the metrics of another rubric, asked for in the caller's own words, by the engine that scores.
@@ -172,40 +163,40 @@ class LocalJudge:
 
     def _prepare(
         self, conversation: Conversation, prose_tokens: int
-    ) -> tuple[list[_Asked], list[tuple[Unit, str, str | None]]]:
-        """Prompts of the units that can be asked, and (unit, reason, detail) of those that cannot."""
+    ) -> tuple[list[_Asked], list[tuple[Subject, str, str | None]]]:
+        """Prompts of the subjects that can be asked, and (subject, reason, detail) of those that cannot."""
         asked: list[_Asked] = []
-        refused: list[tuple[Unit, str, str | None]] = []
+        refused: list[tuple[Subject, str, str | None]] = []
         room = self._backend.context_tokens - max(self._answer_tokens(f) for f in self._forms.values()) - prose_tokens
-        for unit in units(conversation, self.rubric):
-            if unit.empty:
-                refused.append((unit, "empty_turn", None))
+        for subject in subjects(conversation, self.rubric):
+            if subject.empty:
+                refused.append((subject, "empty_turn", None))
                 continue
-            prompt, dropped = self._fit(conversation, unit, room)
+            prompt, dropped = self._fit(conversation, subject, room)
             if len(prompt) > room:
                 detail = f"{len(prompt)} tokens with the rubric; the judge takes {room}"
-                refused.append((unit, "context_overflow", detail))
+                refused.append((subject, "context_overflow", detail))
             else:
-                asked.append(_Asked(unit, prompt, dropped))
+                asked.append(_Asked(subject, prompt, dropped))
         return asked, refused
 
     def _answer_tokens(self, form: AnswerForm) -> int:
         reader = self._reader(form)
         return len(reader.request().feed) + reader.room
 
-    def _fit(self, conversation: Conversation, unit: Unit, room: int) -> tuple[list[int], int]:
-        """The unit's prompt; with a window, as many of the oldest messages left out as it takes to fit."""
-        prompt = self._encode(conversation, unit.upto)
+    def _fit(self, conversation: Conversation, subject: Subject, room: int) -> tuple[list[int], int]:
+        """Its prompt; with a window, as many of the oldest messages left out as it takes to fit."""
+        prompt = self._encode(conversation, subject.upto)
         if len(prompt) <= room or not self._window:
             return prompt, 0
-        low, high = 1, unit.upto  # the smallest number left out that fits lies in low..high, if any does
+        low, high = 1, subject.upto  # the smallest number left out that fits lies in low..high, if any does
         while low < high:
             middle = (low + high) // 2
-            if len(self._encode(_without(conversation, middle), unit.upto - middle)) <= room:
+            if len(self._encode(_without(conversation, middle), subject.upto - middle)) <= room:
                 high = middle
             else:
                 low = middle + 1
-        return self._encode(_without(conversation, low), unit.upto - low), low
+        return self._encode(_without(conversation, low), subject.upto - low), low
 
     def _ask(
         self,
@@ -213,7 +204,7 @@ class LocalJudge:
         asked: Sequence[_Asked],
         rationale: Rationale,
         prose_tokens: int,
-        finish: Callable[[Unit, Verdict], None],
+        finish: Callable[[Subject, Verdict], None],
     ) -> None:
         names = list(self._forms)
         questions = [Question(a.prompt, self._reader(self._forms[n])) for a in asked for n in names]
@@ -230,13 +221,13 @@ class LocalJudge:
             for i in sorted({index // len(names) for index in indices}):
                 if not all(r.done for r in readers[i]):
                     continue
-                finish(asked[i].unit, self._verdict(conversation, asked[i], readers[i], texts.get(i)))
+                finish(asked[i].subject, self._verdict(conversation, asked[i], readers[i], texts.get(i)))
 
         try:
             self._engine.answer(questions, prose_tokens=prose_tokens, wants_prose=wants_prose, on_group=on_group)
         except CapacityError as error:
             for item in asked:
-                finish(item.unit, self._unscored(conversation, item.unit, "context_overflow", error.message))
+                finish(item.subject, self._unscored(conversation, item.subject, "context_overflow", error.message))
 
     def _reader(self, form: AnswerForm) -> AnswerReader:
         return AnswerReader(form, self._tokenize, self._engine.vocabulary, self._weights.temperatures)
@@ -267,26 +258,26 @@ class LocalJudge:
         text = prose.text if prose is not None else None
         return Verdict(
             conversation_id=conversation.id,
-            turn=asked.unit.turn,
-            content_hash=asked.unit.content_hash,
+            turn=asked.subject.turn,
+            content_hash=asked.subject.content_hash,
             scores=scores,
             flags=flags,
             rationale=text,
-            suspected_injection=_suspicions(conversation, asked.unit.upto),
+            suspected_injection=_suspicions(conversation, asked.subject.upto),
             notes=tuple(notes),
             raw="".join(r.answer(text or "") for r in readers),
             provenance=self._provenance(),
         )
 
-    def _unscored(self, conversation: Conversation, unit: Unit, reason: str, detail: str | None) -> Verdict:
+    def _unscored(self, conversation: Conversation, subject: Subject, reason: str, detail: str | None) -> Verdict:
         lost = Unscored(reason, detail)
         return Verdict(
             conversation_id=conversation.id,
-            turn=unit.turn,
-            content_hash=unit.content_hash,
+            turn=subject.turn,
+            content_hash=subject.content_hash,
             scores=dict.fromkeys(self.rubric.metric_names, lost),
             flags={f.name: Flag(None, unscored=lost) for f in self.rubric.flags},
-            suspected_injection=_suspicions(conversation, unit.upto),
+            suspected_injection=_suspicions(conversation, subject.upto),
             provenance=self._provenance(),
         )
 
@@ -303,17 +294,6 @@ class LocalJudge:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def units(conversation: Conversation, rubric: Rubric) -> list[Unit]:
-    """What there is to judge: the turns, or the conversation as a whole if it has any turn."""
-    turns: tuple[Turn, ...] = conversation.turns
-    if rubric.unit == "turn":
-        return [Unit(t.number, t.index, conversation.turn_hash(t), empty=not t.message.content.strip()) for t in turns]
-    if not turns:
-        return []
-    empty = all(not t.message.content.strip() for t in turns)
-    return [Unit(None, len(conversation.messages) - 1, conversation.content_hash, empty)]
 
 
 def _without(conversation: Conversation, count: int) -> Conversation:

@@ -15,13 +15,13 @@ from .contracts import Contract, load_contract
 from .conversation import Conversation
 from .errors import AccessError, BackendError, CapacityError, ContractError, InputError
 from .judge import Judge, JudgeOptions, Lane, Rationale
-from .local_judge import Unit, units
 from .prompt import ChatMessage
 from .reply import ParsedReply, failed_reply, read_reply
 from .reply.json_text import whole_characters
 from .reply.probabilities import with_readings
 from .rubric import Rubric
 from .schema import answer_schema, conforms
+from .subjects import Subject, subjects
 from .untrusted import suspected_injection
 from .verdict import Score, Unscored, Verdict
 
@@ -92,11 +92,11 @@ class ServedJudge:
     ) -> list[Verdict]:
         """Verdicts in the order of the turns, those in `known` left out. Raises BackendError only as the class says."""
         verdicts = []
-        for unit in units(conversation, self.rubric):
-            if unit.turn in known:
+        for subject in subjects(conversation, self.rubric):
+            if subject.turn in known:
                 continue
-            outcome = self._outcome(conversation, unit, rationale)
-            verdict = self._verdict(conversation, unit, outcome, rationale)
+            outcome = self._outcome(conversation, subject, rationale)
+            verdict = self._verdict(conversation, subject, outcome, rationale)
             verdicts.append(verdict)
             if on_verdict is not None:
                 on_verdict(verdict)
@@ -124,11 +124,11 @@ class ServedJudge:
 
     # -- asking -----------------------------------------------------------------------------------------------
 
-    def _outcome(self, conversation: Conversation, unit: Unit, rationale: Rationale) -> _Outcome:
-        if unit.empty:
+    def _outcome(self, conversation: Conversation, subject: Subject, rationale: Rationale) -> _Outcome:
+        if subject.empty:
             return self._lost(Unscored("empty_turn"))
         try:
-            outcome = self._ask_windowed(conversation, unit, rationale)
+            outcome = self._ask_windowed(conversation, subject, rationale)
         except CapacityError as error:
             return self._lost(Unscored("context_overflow", error.message))
         except BackendError as error:
@@ -154,15 +154,15 @@ class ServedJudge:
                 retryable=error.retryable,
             ) from error
 
-    def _ask_windowed(self, conversation: Conversation, unit: Unit, rationale: Rationale) -> _Outcome:
+    def _ask_windowed(self, conversation: Conversation, subject: Subject, rationale: Rationale) -> _Outcome:
         """Ask; with a window, leave out a quarter more of the oldest messages as long as the server says too long."""
         dropped = 0
         while True:
             shown = Conversation(conversation.id, conversation.messages[dropped:])
             try:
-                return self._ask(shown, unit.upto - dropped, rationale, dropped)
+                return self._ask(shown, subject.upto - dropped, rationale, dropped)
             except CapacityError:
-                left = unit.upto - dropped  # messages before the one that is judged
+                left = subject.upto - dropped  # messages before the one that is judged
                 if not self._window or left <= 0:
                     raise
                 dropped += -(-left // 4)
@@ -190,7 +190,9 @@ class ServedJudge:
 
     # -- verdicts ---------------------------------------------------------------------------------------------
 
-    def _verdict(self, conversation: Conversation, unit: Unit, outcome: _Outcome, rationale: Rationale) -> Verdict:
+    def _verdict(
+        self, conversation: Conversation, subject: Subject, outcome: _Outcome, rationale: Rationale
+    ) -> Verdict:
         parsed, reply = outcome.parsed, outcome.reply
         scores, flags = parsed.scores, parsed.flags
         notes = (*outcome.notes, *(reply.notes if reply else ()), *parsed.notes)
@@ -200,11 +202,11 @@ class ServedJudge:
         flagged = any(f.value is not False for f in flags.values())
         flagged = flagged or composite(self.rubric, scores).failure is not False
         wanted = rationale == "always" or (rationale == "flagged" and flagged)
-        found = [s for m in conversation.messages[: unit.upto + 1] for s in suspected_injection(m.content)]
+        found = [s for m in conversation.messages[: subject.upto + 1] for s in suspected_injection(m.content)]
         return Verdict(
             conversation_id=conversation.id,
-            turn=unit.turn,
-            content_hash=unit.content_hash,
+            turn=subject.turn,
+            content_hash=subject.content_hash,
             scores=scores,
             flags=flags,
             rationale=parsed.rationale if wanted else None,

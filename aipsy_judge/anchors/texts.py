@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..conversation import Conversation, Message
 from ..errors import InputError
-from ..local_judge import Unit, units
 from ..ratings import item_id
 from ..report.visible import visible
+from ..subjects import Subject, subjects
 from .draw_file import Draw
 
 _SPEAKERS = {"user": "PERSON", "assistant": "ASSISTANT", "system": "INSTRUCTIONS", "tool": "TOOL"}
@@ -35,25 +35,25 @@ def find_texts(draw: Draw, conversations: Iterable[Conversation]) -> dict[str, I
     found: dict[str, ItemText] = {}
     unlike: list[str] = []
     for conversation in conversations:
-        asked = units(conversation, draw.rubric)
-        for unit in asked:
-            own = draw.by_id.get(conversation.id) if unit is asked[-1] else None
-            item = own or draw.by_id.get(item_id(conversation.id, unit.turn))
+        asked = subjects(conversation, draw.rubric)
+        for subject in asked:
+            own = draw.by_id.get(conversation.id) if subject is asked[-1] else None
+            item = own or draw.by_id.get(item_id(conversation.id, subject.turn))
             if item is None:
                 continue
-            if item.content_hash not in (None, unit.content_hash):
+            if item.content_hash not in (None, subject.content_hash):
                 unlike.append(item.item_id)
-            found[item.item_id] = _text(conversation, unit)
+            found[item.item_id] = _text(conversation, subject)
     _refuse("have another text here than the judges read", unlike, "Give the files that were judged.")
     missing = [i.item_id for i in draw.items if i.item_id not in found]
     _refuse("are not in the transcripts", missing, "Give all files that were judged, with the same ids.")
     return found
 
 
-def _text(conversation: Conversation, unit: Unit) -> ItemText:
-    if unit.turn is None:
+def _text(conversation: Conversation, subject: Subject) -> ItemText:
+    if subject.turn is None:
         return ItemText(_lines(conversation.messages), None)
-    return ItemText(_lines(conversation.messages[: unit.upto]), _line(conversation.messages[unit.upto]))
+    return ItemText(_lines(conversation.messages[: subject.upto]), _line(conversation.messages[subject.upto]))
 
 
 def _lines(messages: tuple[Message, ...]) -> str:

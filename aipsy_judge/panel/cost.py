@@ -12,11 +12,11 @@ from ..contracts import Contract
 from ..conversation import Conversation
 from ..journal import scan
 from ..judge import Rationale
-from ..local_judge import units
 from ..rubric import Rubric
 from ..runs import VERDICTS
 from ..runs_key import is_final
 from ..served_judge import MAX_TOKENS
+from ..subjects import subjects
 from ..verdict import verdict_from_dict
 from .member import Member
 from .prices import Price
@@ -84,13 +84,13 @@ def estimate(
     left, items, tokens = Counter[str](), Counter[str](), Counter[str]()
     for conversation in conversations:
         whole = conversation.content_hash
-        for unit in units(conversation, rubric):
-            lacking = [m for m in members if (whole, unit.turn) not in done.get(m.name, frozenset())]
+        for subject in subjects(conversation, rubric):
+            lacking = [m for m in members if (whole, subject.turn) not in done.get(m.name, frozenset())]
             left.update(m.name for m in lacking)
-            if unit.empty:
+            if subject.empty:
                 continue
             asks = any(m.server is not None for m in lacking)
-            count = prompt_tokens(rubric, contract, conversation, unit.upto, rationale) if asks else 0
+            count = prompt_tokens(rubric, contract, conversation, subject.upto, rationale) if asks else 0
             for member in lacking:
                 items[member.name] += 1
                 tokens[member.name] += count
