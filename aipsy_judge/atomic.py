@@ -41,7 +41,11 @@ def write_pieces(path: str | Path, pieces: Iterable[bytes]) -> None:
 def check_writable(path: str | Path) -> None:
     """Raise InputError now if `path` could not be written later: hours of judging must not end in a typing error."""
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    try:
+        is_folder = target.is_dir()
+    except OSError as error:  # a name that is too long for the file system
+        raise InputError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
+    if is_folder:
         raise InputError("is a folder, a file was expected", where=str(path))
     if not target.parent.is_dir():
         raise InputError("its folder does not exist", where=str(path), hint=f"mkdir -p {target.parent}")

@@ -205,8 +205,9 @@ def parse_rubric(text: str, *, where: str) -> Rubric:
 
 def rubric_text(name: str) -> str | None:
     """The YAML of a rubric that ships with the package, or None."""
-    path = resources.files("aipsy_judge") / "data" / "rubrics" / f"{name}.yaml"
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    if name not in shipped_rubrics():
+        return None
+    return (resources.files("aipsy_judge") / "data" / "rubrics" / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def shipped_rubrics() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""YAML read strictly: a key that is written twice is an error."""
+"""YAML read strictly: a key that is written twice is an error, and whatever cannot be read is one kind of error."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ import yaml
 def load_yaml(text: str) -> Any:
     """The data of a YAML document. Raises yaml.YAMLError where it is none, or a mapping has a key twice.
 
+    What the library itself trips over (a 13th month, a number of 5000 digits, `!!int x`, brackets a thousand deep) is a
+    YAMLError too.
+
     >>> load_yaml("{a: 1, b: 2}")
     {'a': 1, 'b': 2}
     """
-    return yaml.load(text, Loader=_UniqueKeyLoader)
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except RecursionError:
+        raise yaml.YAMLError("nested too deeply") from None
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        raise yaml.YAMLError(f"a value that its type cannot hold: {error}") from error
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):

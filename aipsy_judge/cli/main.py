@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from ..errors import EXIT_INTERRUPTED, AipsyJudgeError
+from ..errors import EXIT_INPUT, EXIT_INTERRUPTED, AipsyJudgeError
 from ..report.visible import visible
 
 # verb: (module, one line of help). The line stands here so that --help needs no import.
@@ -76,3 +76,8 @@ def main() -> None:
         if error.hint:
             click.echo(visible(f"  next: {error.hint}"), err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        # A name that is too long, a folder that went away: the system's own words, one line like every other error.
+        where = f"{error.filename}: " if error.filename is not None else ""
+        click.echo(visible(f"error: {where}{error.strerror or error}"), err=True)
+        sys.exit(EXIT_INPUT)
