@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+import numpy as np
+
 from ..backends.protocol import Feed, Logits, TokenBackend
+from ..errors import BackendError
 from .plan import Limits, Plan, make_plan
 from .prose import Prose, ProseMask, prose_mask
 from .slots import AnswerReader, Vocabulary
@@ -79,7 +82,7 @@ class Engine:
         self._prepare(plan, head)
         try:
             if tree.trunk:
-                self.backend.evaluate([Feed(0, head, tree.trunk)])
+                self._evaluate([Feed(0, head, tree.trunk)])
             for group in plan.groups:
                 rows = self._grow(group, head, questions)
                 self._read(rows)
@@ -96,7 +99,7 @@ class Engine:
         if head == 0 or not self._resident:
             self.backend.trim(0, 0)
         if head and not self._resident:
-            self.backend.evaluate([Feed(0, 0, self._head)])
+            self._evaluate([Feed(0, 0, self._head)])
         self._resident = head > 0
 
     def _grow(self, group: Sequence[Branch], head: int, questions: Sequence[Question]) -> list[_Row]:
@@ -112,7 +115,7 @@ class Engine:
                 self.backend.fork(parent, sequence, head + branch.start)
                 feeds.append(Feed(sequence, head + branch.start, branch.tokens, branch.leaf is not None))
                 following += [(child, sequence) for child in branch.children]
-            logits = iter(self.backend.evaluate(feeds))
+            logits = iter(self._evaluate(feeds))
             for (branch, _), feed in zip(level, feeds, strict=True):
                 if branch.leaf is not None:
                     reader = questions[branch.leaf].reader
@@ -135,7 +138,7 @@ class Engine:
 
     def _feed(self, rows: Sequence[_Row], tokens: Sequence[Sequence[int]]) -> None:
         feeds = [Feed(r.sequence, r.length, t, True) for r, t in zip(rows, tokens, strict=True)]
-        for row, feed, logits in zip(rows, feeds, self.backend.evaluate(feeds), strict=True):
+        for row, feed, logits in zip(rows, feeds, self._evaluate(feeds), strict=True):
             row.length += len(feed.tokens)
             row.logits = logits
 
@@ -150,7 +153,7 @@ class Engine:
             for sequence, (row, path) in enumerate(wanted[start : start + room], start=self.spare):
                 self.backend.fork(row.sequence, sequence, row.length)
                 feeds.append(Feed(sequence, row.length, path, True))
-            logits += self.backend.evaluate(feeds)
+            logits += self._evaluate(feeds)
             for feed in feeds:
                 self.backend.trim(feed.sequence, 0)
         seen = iter(logits)
@@ -172,6 +175,18 @@ class Engine:
             if active:
                 self._feed(active, [tokens for _, tokens in going])
         return written
+
+    def _evaluate(self, feeds: Sequence[Feed]) -> list[Logits]:
+        """Logits that are numbers. Of NaN every comparison is false: read on, the first option would win each slot,
+        and look like a score."""
+        logits = self.backend.evaluate(feeds)
+        if not all(np.isfinite(row.max()) for row in logits):
+            raise BackendError(
+                "the model gave no numbers (NaN or infinite logits)",
+                where=self.backend.name,
+                hint="The weights may be damaged, or this build or device unfit for them: see doctor --prove.",
+            )
+        return logits
 
     def _forget(self, sequences: int, head: int) -> None:
         for sequence in range(1, sequences):
