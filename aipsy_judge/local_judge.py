@@ -114,7 +114,7 @@ class LocalJudge:
         Raises CapacityError where it does not fit the memory that was allowed.
         """
         asked, _ = self._prepare(conversation, 0)
-        questions = [Question(a.prompt, self._reader(form)) for a in asked for form in self._forms.values()]
+        questions = [Question(a[0].prompt, self._reader(f)) for a in _alike(asked) for f in self._forms.values()]
         return self._engine.plan(questions)[1] if questions else None
 
     def score(
@@ -138,7 +138,7 @@ class LocalJudge:
         for subject, reason, detail in done:
             finish(subject, self._unscored(conversation, subject, reason, detail))
         if asked:
-            self._ask(conversation, asked, rationale, prose_tokens, finish)
+            self._ask(conversation, _alike(asked), rationale, prose_tokens, finish)
         return [verdicts[s.upto] for s in subjects(conversation, self.rubric)]
 
     def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
@@ -187,7 +187,8 @@ class LocalJudge:
     def _fit(self, conversation: Conversation, subject: Subject, room: int) -> tuple[list[int], int]:
         """Its prompt; with a window, as many of the oldest messages left out as it takes to fit."""
         prompt = self._encode(conversation, subject.upto)
-        if len(prompt) <= room or not self._window:
+        # Of a talk that the judged message opens, nothing can be left out but that message itself.
+        if len(prompt) <= room or not self._window or subject.upto == 0:
             return prompt, 0
         low, high = 1, subject.upto  # the smallest number left out that fits lies in low..high, if any does
         while low < high:
@@ -201,14 +202,16 @@ class LocalJudge:
     def _ask(
         self,
         conversation: Conversation,
-        asked: Sequence[_Asked],
+        asked: Sequence[Sequence[_Asked]],
         rationale: Rationale,
         prose_tokens: int,
         finish: Callable[[Subject, Verdict], None],
     ) -> None:
+        """Ask once for each group of alike prompts; every subject of it gets the answer."""
         names = list(self._forms)
-        questions = [Question(a.prompt, self._reader(self._forms[n])) for a in asked for n in names]
+        questions = [Question(a[0].prompt, self._reader(self._forms[n])) for a in asked for n in names]
         readers = [[questions[i * len(names) + k].reader for k in range(len(names))] for i in range(len(asked))]
+        finished: set[int] = set()
 
         def wants_prose(index: int) -> bool:
             if not questions[index].reader.takes_prose:
@@ -221,12 +224,14 @@ class LocalJudge:
             for i in sorted({index // len(names) for index in indices}):
                 if not all(r.done for r in readers[i]):
                     continue
-                finish(asked[i].subject, self._verdict(conversation, asked[i], readers[i], texts.get(i)))
+                finished.add(i)
+                for item in asked[i]:
+                    finish(item.subject, self._verdict(conversation, item, readers[i], texts.get(i)))
 
         try:
             self._engine.answer(questions, prose_tokens=prose_tokens, wants_prose=wants_prose, on_group=on_group)
         except CapacityError as error:
-            for item in asked:
+            for item in (a for i, alike in enumerate(asked) if i not in finished for a in alike):
                 finish(item.subject, self._unscored(conversation, item.subject, "context_overflow", error.message))
 
     def _reader(self, form: AnswerForm) -> AnswerReader:
@@ -294,6 +299,14 @@ class LocalJudge:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _alike(asked: Sequence[_Asked]) -> list[list[_Asked]]:
+    """Subjects by prompt, in order. A window can leave the same words of two turns of a talk that repeats itself."""
+    groups: dict[tuple[int, ...], list[_Asked]] = {}
+    for item in asked:
+        groups.setdefault(tuple(item.prompt), []).append(item)
+    return list(groups.values())
 
 
 def _without(conversation: Conversation, count: int) -> Conversation:
