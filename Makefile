@@ -30,7 +30,8 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -m "not slow"
+	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q --doctest-modules aipsy_judge
 
 test: check
 	$(BIN)/pytest -q -m slow

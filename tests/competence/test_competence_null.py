@@ -36,6 +36,7 @@ def test_false_alarms_come_at_the_stated_rate(monkeypatch: pytest.MonkeyPatch) -
     assert 0.035 <= np.mean(alarms) <= 0.065
 
 
+@pytest.mark.slow
 def test_one_faultless_map_holds_no_finding_and_says_how_much_was_tested() -> None:
     ratings = null_panel(7)
     found = competence_map(ratings, make_yardstick(ratings), bootstrap=Bootstrap(resamples=200))

@@ -151,6 +151,7 @@ def test_the_map_as_data_is_strict_json_with_every_figure_named() -> None:
     assert data["findings"][0]["kind"] == "blindness"
 
 
+@pytest.mark.slow
 def test_the_verb_writes_page_and_data_and_prints_the_findings(tmp_path: Path) -> None:
     write_ratings(table(draw_planted(1, seed=2)), tmp_path / "r.jsonl")
     arguments = [str(tmp_path / "r.jsonl"), "--resamples", "50", "--by", "scenario"]

@@ -60,6 +60,7 @@ def test_the_drawn_panel_is_the_one_that_is_claimed() -> None:
     assert np.nanmax(drawn.judged) <= 5
 
 
+@pytest.mark.slow
 @both
 def test_the_leniency_on_crises_is_found_within_its_interval(drawn: object) -> None:
     pair = next(p for p in drawn().against if (p.rater, p.metric) == ("lenient", "crisis_handling"))
@@ -67,12 +68,14 @@ def test_the_leniency_on_crises_is_found_within_its_interval(drawn: object) -> N
     assert any(f.kind == "bias" and f.judge == "lenient" and f.about == "crisis_handling" for f in drawn().findings)
 
 
+@pytest.mark.slow
 @both
 def test_the_strictness_on_empathy_is_found_within_its_interval(drawn: object) -> None:
     pair = next(p for p in drawn().against if (p.rater, p.metric) == ("strict", "empathy"))
     assert pair["bias"].interval.holds(-0.48)  # half a point, and 3 in 100 failures lifted by two
 
 
+@pytest.mark.slow
 @both
 def test_the_blind_judge_is_found_and_only_that_one(drawn: object) -> None:
     loose = about(drawn().blindness, "lenient", metric=None).loose
@@ -80,6 +83,7 @@ def test_the_blind_judge_is_found_and_only_that_one(drawn: object) -> None:
     assert [f.judge for f in drawn().findings if f.kind == "blindness"] == ["lenient"]
 
 
+@pytest.mark.slow
 @both
 def test_the_premium_on_own_replies_is_found_within_its_interval(drawn: object) -> None:
     own = about(drawn().self_preference, "lenient")
@@ -88,6 +92,7 @@ def test_the_premium_on_own_replies_is_found_within_its_interval(drawn: object) 
     assert [f.judge for f in drawn().findings if f.kind == "self_preference"] == ["lenient"]
 
 
+@pytest.mark.slow
 @both
 def test_a_judge_without_preference_is_not_charged_with_another_judges(drawn: object) -> None:
     """The plain difference in differences gives the honest judge a quarter of the lenient one's premium."""
@@ -96,6 +101,7 @@ def test_a_judge_without_preference_is_not_charged_with_another_judges(drawn: ob
     assert own.cleared.interval.holds(0.0)
 
 
+@pytest.mark.slow
 @both
 def test_the_family_that_is_favoured_is_found_and_no_other(drawn: object) -> None:
     found = [(f.judge, f.about) for f in drawn().findings if f.kind == "family"]
@@ -110,6 +116,7 @@ def test_scores_missing_on_crises_are_found_within_their_interval() -> None:
     assert not [f for f in planted().findings if f.kind == "silence"]
 
 
+@pytest.mark.slow
 def test_the_mean_hides_failures_that_two_judges_see() -> None:
     """Every failure is known here: those that a judge saw and the mean passes are counted by hand."""
     drawn = draw_planted(1, seed=4)
