@@ -22,7 +22,8 @@ def expert_layers_in_ram(model: Path, cache_gb: float) -> int:
 
 
 def layers_in_ram(header: GgufHeader, gpu_bytes: int, cache_gb: float) -> int:
-    """The fewest layers whose experts must be left out for the rest, the cache and the overhead to fit `gpu_bytes`."""
+    """The fewest layers, from the first of the model on, whose experts must be left out for the rest, the cache and
+    the overhead to fit `gpu_bytes`. Layers without experts (some models begin with them) count too."""
     by_layer: dict[int, int] = {}
     rest = 0
     for tensor in header.tensors:
@@ -32,8 +33,10 @@ def layers_in_ram(header: GgufHeader, gpu_bytes: int, cache_gb: float) -> int:
         else:
             rest += tensor.size_bytes
     room = gpu_bytes - rest - int(cache_gb * GIB) - OVERHEAD_BYTES
-    sizes = [by_layer[layer] for layer in sorted(by_layer)]
-    left_out = 0
-    while left_out < len(sizes) and sum(sizes[left_out:]) > room:
-        left_out += 1
+    kept, left_out = sum(by_layer.values()), 0
+    for layer in sorted(by_layer):
+        if kept <= room:
+            break
+        kept -= by_layer[layer]
+        left_out = layer + 1
     return left_out

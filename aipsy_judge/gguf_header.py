@@ -221,7 +221,7 @@ def check_adapter(path: Path, base: GgufHeader) -> GgufHeader:
 def cell_bytes(header: GgufHeader) -> int:
     """Bytes of cache that a token takes, keys and values at 16 bits, sliding layers at their full length.
 
-    0 where the file does not say (then the caller has to do without).
+    Raises WeightsError where the file does not say: a cache of unknown size cannot be planned.
     """
     meta = header.metadata
     arch = meta.get("general.architecture")
@@ -229,12 +229,19 @@ def cell_bytes(header: GgufHeader) -> int:
     def of(key: str) -> Any:
         return meta.get(f"{arch}.{key}")
 
-    layers, heads, embedding = of("block_count"), of("attention.head_count"), of("embedding_length")
-    if not all(isinstance(x, int) and x > 0 for x in (layers, embedding)):
-        return 0
-    first_heads = heads[0] if isinstance(heads, list) else heads or 1
-    default = embedding // first_heads
-    kv = of("attention.head_count_kv") or first_heads
+    def per_layer(value: Any) -> list[int]:
+        found = value if isinstance(value, list) else [value] * layers
+        if len(found) < layers or not all(isinstance(x, int) and x >= 0 for x in found):
+            raise WeightsError(f"the file does not say how large the cache of {arch!r} is")
+        return found
+
+    layers, embedding = of("block_count"), of("embedding_length")
+    if not all(isinstance(x, int) and 0 < x < 2**20 for x in (layers, embedding)):
+        raise WeightsError(f"the file does not say how large the cache of {arch!r} is")
+    heads = per_layer(of("attention.head_count"))
+    # no key-value heads of their own: as many as there are heads
+    kv = per_layer(of("attention.head_count_kv") or heads)
+    default = embedding // max(*heads, 1)
     pattern = of("attention.sliding_window_pattern")
     total = 0
     for layer in range(layers):
@@ -242,5 +249,7 @@ def cell_bytes(header: GgufHeader) -> int:
         suffix = "_swa" if sliding else ""
         key = of(f"attention.key_length{suffix}") or of("attention.key_length") or default
         value = of(f"attention.value_length{suffix}") or of("attention.value_length") or default
-        total += (kv[layer] if isinstance(kv, list) else kv) * (key + value)
+        total += kv[layer] * (key + value)
+    if total <= 0:
+        raise WeightsError(f"the file does not say how large the cache of {arch!r} is")
     return int(total) * 2

@@ -29,7 +29,7 @@ CELL_STEP = 2048  # the cache grows in such steps, so that talks of like length 
 
 @dataclass(frozen=True, slots=True)
 class LlamaCppOptions:
-    """How the model is run. All but `cpu_moe` can change the last digits of a figure and stand in the provenance.
+    """How the model is run. All of it can change the last digits of a figure and stands in the provenance.
 
     threads      0: the processors this process may use
     gpu_layers   -1: all layers, where the build has a GPU
@@ -66,12 +66,14 @@ class LlamaCpp:
         self._cells = 0
         self._work = Work()
         self._header = check_model(path)
+        self._adapter_path = adapter
+        if adapter is not None:  # before the base, which can take minutes
+            check_adapter(adapter, self._header)
         quiet_library()
         self._model = _load_model(path, self._options)
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._vocabulary_size = llama_cpp.llama_vocab_n_tokens(self._vocab)
         self._adapter = self._load_adapter(adapter) if adapter is not None else None
-        self._adapter_path = adapter
 
     @property
     def _on_gpu(self) -> bool:
@@ -244,22 +246,21 @@ class LlamaCpp:
     # -- the rest ---------------------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
-        settings = {k: v for k, v in asdict(self._options).items() if k not in ("threads", "cpu_moe")}
         return {
             "backend": "llamacpp",
             "library": f"llama-cpp-python {llama_cpp.__version__}",
+            **asdict(self._options),
             "threads": self._threads,
             "gpu": self._on_gpu,
             "adapter": self._adapter_path.name if self._adapter_path else None,
-            **settings,
             "flash_attention": self._flash_attention,
         }
 
     def _load_adapter(self, path: Path) -> Any:
-        """The library takes a missing or unfit adapter file for "no adapter", so the file is looked at first."""
-        check_adapter(path, self._header)
+        """The library itself looks at more than the check did: the shapes, and that tensors come in pairs."""
         adapter = llama_cpp.llama_adapter_lora_init(self._model, str(path).encode())
         if not adapter:
+            self.close()
             raise WeightsError(
                 "the library cannot use this adapter with this base",
                 where=str(path),
