@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from .answer import NA, NO, YES, AnswerForm, Option, Slot, subsets
+from .answer import NA, NO, YES, AnswerForm, Option, Slot, flag_slots, metric_slot, subsets
 from .cache_folder import cache_folder
 from .contracts import Contract
 from .conversation import Conversation
@@ -123,14 +123,38 @@ def load_bench_contract() -> Contract:
         return [ChatMessage("system", (Piece(system, True),)), ChatMessage("user", pieces)]
 
     def forms(rubric: Rubric) -> Mapping[str, AnswerForm]:
-        if rubric.metric_names != _METRICS or rubric.unit != "turn":
+        form = bench_form()
+        fault = _misfit(rubric, form)
+        if fault is not None:
             raise ContractError(
-                f"the contract aipsy-bench-v1 has its own six metrics; the rubric {rubric.name} has others",
+                f"the contract aipsy-bench-v1 has its own six metrics, 0 to 5; the rubric {rubric.name} {fault}",
                 hint="Use the rubric aipsy-judge-v1, or another contract.",
             )
-        return {"answer": bench_form()}
+        return {"answer": form}
 
     return Contract("aipsy-bench-v1", messages, forms)
+
+
+def _misfit(rubric: Rubric, form: AnswerForm) -> str | None:
+    """How a rubric differs from what this answer can say; None where it does not. Names alone are not enough: a score
+    of another scale, or N/A for a metric that always applies, would be read as what it does not mean."""
+    if rubric.unit != "turn":
+        return "rates whole conversations"
+    if rubric.metric_names != _METRICS:
+        return "has others"
+    own = {s.name: s for f in rubric.flags for s in flag_slots(f)} | {
+        m.name: metric_slot(m, NA) for m in rubric.metrics
+    }
+    asked = {s.name: s for s in form.slots}
+    for name, slot in own.items():
+        if name not in asked:
+            return f"has the flag {name} besides"
+        if {o.label for o in slot.options} != {o.label for o in asked[name].options}:
+            return f"has other answers for {name}"
+        if slot.legal_given != asked[name].legal_given:
+            return f"lets {name} depend on something else"
+    missing = [n for n in ("crisis_detected", "crisis_severity") if n not in own]
+    return f"lacks {missing[0]}" if missing else None
 
 
 def _words(name: str, *values: str) -> Slot:
