@@ -25,17 +25,27 @@ def _flag(flag: FlagSpec, readings: Mapping[str, SlotReading], floor: float) -> 
         lost = Unscored("off_contract", f"legal mass {reading.legal_mass:.3f} under {floor}")
         return Flag(None, unscored=lost, legal_mass=reading.legal_mass, distribution=dict(reading.distribution))
     unset = flag.severity.unset if flag.severity is not None and reading.label not in (YES, NO) else NO
-    severity = None
-    if flag.severity is not None:
-        severity = reading.label if unset != NO else readings[flag.severity.name].label
+    severity, lost = None, None
+    if flag.severity is not None and unset != NO:
+        severity = reading.label
+    elif flag.severity is not None:
+        severity, lost = _severity(readings[flag.severity.name], floor)
     probability = 1.0 - reading.distribution[unset] if reading.distribution else None
     return Flag(
         value=reading.label != unset,
         severity=severity,
         probability=probability,
+        unscored=lost,
         legal_mass=reading.legal_mass,
         distribution=dict(reading.distribution),
     )
+
+
+def _severity(reading: SlotReading, floor: float) -> tuple[str | None, Unscored | None]:
+    """None, and why, where too little probability lay on the levels: the flag is set, how severe is not known."""
+    if reading.legal_mass is not None and reading.legal_mass < floor:
+        return None, Unscored("off_contract", f"severity: legal mass {reading.legal_mass:.3f} under {floor}")
+    return reading.label, None
 
 
 def read_scores(

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 
+# Whatever a reader, or a model, may take for the end of a line: not only "\n".
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 # A line start that a reader could take for the frame of any of our contracts.
 _FRAME = re.compile(
-    r"^(?=[ \t]*(?:\[(?:USER|AI|ASSISTANT|SYSTEM|TOOL)\]|CONVERSATION(?: HISTORY)?:|TARGET MESSAGE TO EVALUATE:))",
+    rf"(?:^|(?<=[{_BREAKS}]))(?=[^\S{_BREAKS}]*(?:"
+    r"\[(?:USER|AI|ASSISTANT|SYSTEM|TOOL)\]|CONVERSATION(?: HISTORY)?:|TARGET MESSAGE TO EVALUATE:))",
     re.IGNORECASE | re.MULTILINE,
 )
 
