@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import zlib
@@ -93,12 +94,20 @@ class Journal:
         sync_folder(path.parent)
 
     def append(self, record: Mapping[str, Any]) -> int:
-        """Write one line and wait until it is on the disk; its offset."""
+        """Write one line and wait until it is on the disk; its offset.
+
+        InputError where the disk is full or fails; the file then ends with the last whole line, ready for the next.
+        """
         offset = os.lseek(self._handle, 0, os.SEEK_END)
         data = (dumps(record) + "\n").encode("utf-8")
-        while data:  # a write may be partial, e.g. where a signal comes in between
-            data = data[os.write(self._handle, data) :]
-        os.fsync(self._handle)
+        try:
+            while data:  # a write may be partial, e.g. where a signal comes in between
+                data = data[os.write(self._handle, data) :]
+            os.fsync(self._handle)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, offset)
+            raise InputError(f"cannot be written: {error.strerror or error}", where=str(self.path)) from error
         return offset
 
     def read(self, offset: int) -> dict[str, Any]:
