@@ -107,6 +107,6 @@ def open_judge(
         from .served_judge import open_served
 
         return open_served(str(name), asked, contract or "full", chosen)
-    from .local_judge import open_local
+    from .open_local import open_local
 
     return open_local(name, asked, contract, Path(adapter) if adapter is not None else None, chosen)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,23 +11,24 @@ from . import __version__
 from .answer import AnswerForm, full_form
 from .backends.protocol import TokenBackend
 from .composite import composite
-from .contracts import Contract, load_contract
+from .contracts import Contract
 from .conversation import Conversation, Message
+from .engine.choice import SlotReading
 from .engine.encode import answer_tokenizer, encode, marker_ids
 from .engine.plan import Plan
 from .engine.prose import Prose
 from .engine.run import Engine, Question
-from .engine.slots import AnswerReader, SlotReading
+from .engine.slots import AnswerReader
 from .engine.tree import common_prefix
 from .errors import CapacityError, ContractError
-from .judge import JudgeOptions, Lane, Rationale
+from .judge import Lane, Rationale
 from .prompt import ChatMessage
 from .readings import read_flags, read_scores
 from .rubric import Rubric
 from .subjects import Subject, subjects
 from .untrusted import suspected_injection
 from .verdict import Flag, Score, Unscored, Verdict
-from .weights import Weights, file_sha256, find_weights
+from .weights import Weights, file_sha256
 
 # Two conversations that differ from their first letter on; what their prompts share belongs to no conversation.
 _MARK = ((Message("assistant", "a"),), (Message("assistant", "Z"),))
@@ -324,40 +324,3 @@ def _judge_id(weights: Weights) -> str:
     if weights.adapter is not None:
         parts.append(file_sha256(weights.adapter)[:12])
     return "@".join(parts)
-
-
-def open_local(
-    name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, options: JudgeOptions
-) -> LocalJudge:
-    """See judge.open_judge."""
-    from .backends.amx import extra_buffers_work
-    from .backends.llamacpp import LlamaCpp, LlamaCppOptions
-
-    weights = find_weights(name)
-    if adapter is not None:
-        weights = replace(weights, adapter=adapter)
-    asked = load_contract(contract or weights.contract)
-    backend = LlamaCpp(
-        weights.model,
-        LlamaCppOptions(
-            threads=options.threads,
-            cpu_moe=_layers_in_ram(options.cpu_moe, weights.model, options.memory_gb),
-            extra_bufts=extra_buffers_work(weights.model),
-        ),
-        weights.adapter,
-        weights.name,
-    )
-    try:
-        return LocalJudge(backend, weights, rubric, asked, memory_gb=options.memory_gb, window=options.window)
-    except BaseException:
-        backend.close()
-        raise
-
-
-def _layers_in_ram(wanted: int | None, model: Path, cache_gb: float) -> int:
-    """`--cpu-moe`: a number as given; None ("auto") as many layers' experts as the GPU has no room for."""
-    if wanted is not None:
-        return wanted
-    from .expert_layers import expert_layers_in_ram
-
-    return expert_layers_in_ram(model, cache_gb)

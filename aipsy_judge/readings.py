@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .answer import NA, NO, YES
-from .engine.slots import SlotReading
+from .engine.choice import SlotReading
 from .rubric import FlagSpec, Metric, Rubric
 from .verdict import Flag, NotApplicable, Reading, Score, Scored, Unscored
 
@@ -25,17 +25,17 @@ def _flag(flag: FlagSpec, readings: Mapping[str, SlotReading], floor: float) -> 
         lost = Unscored("off_contract", f"legal mass {reading.legal_mass:.3f} under {floor}")
         return Flag(None, unscored=lost, legal_mass=reading.legal_mass, distribution=dict(reading.distribution))
     unset = flag.severity.unset if flag.severity is not None and reading.label not in (YES, NO) else NO
-    severity, lost = None, None
+    severity, unread = None, None
     if flag.severity is not None and unset != NO:
         severity = reading.label
     elif flag.severity is not None:
-        severity, lost = _severity(readings[flag.severity.name], floor)
+        severity, unread = _severity(readings[flag.severity.name], floor)
     probability = 1.0 - reading.distribution[unset] if reading.distribution else None
     return Flag(
         value=reading.label != unset,
         severity=severity,
         probability=probability,
-        unscored=lost,
+        unscored=unread,
         legal_mass=reading.legal_mass,
         distribution=dict(reading.distribution),
     )

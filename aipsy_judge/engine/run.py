@@ -10,9 +10,10 @@ import numpy as np
 
 from ..backends.protocol import Feed, Logits, TokenBackend
 from ..errors import BackendError
+from .choice import Vocabulary
 from .plan import Limits, Plan, make_plan
 from .prose import Prose, ProseMask, prose_mask
-from .slots import AnswerReader, Vocabulary
+from .slots import AnswerReader
 from .tree import Branch, Tree, build_tree
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aipsy_judge.engine.slots import SlotReading
+from aipsy_judge.engine.choice import SlotReading
 from aipsy_judge.readings import read_flags
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.untrusted import clean

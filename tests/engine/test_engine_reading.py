@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from toy_model import ToyModel
 
 from aipsy_judge.answer import NA, AnswerForm, Option, Slot, compact_forms, full_form
+from aipsy_judge.engine.choice import Vocabulary
 from aipsy_judge.engine.run import Engine, Question
-from aipsy_judge.engine.slots import AnswerReader, Vocabulary
+from aipsy_judge.engine.slots import AnswerReader
 from aipsy_judge.engine.tree import common_prefix
 from aipsy_judge.rubric import load_rubric
 
