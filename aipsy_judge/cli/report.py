@@ -20,6 +20,11 @@ def _print_gate_example(ctx: click.Context, _: click.Parameter, wanted: bool) ->
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
 @click.option("--gate", metavar="FILE", help="Thresholds that the scores must meet (exit 1 if not).")
 @click.option(
+    "--correction",
+    metavar="FILE",
+    help="Show values corrected by `correct fit` beside the raw scores in --html; all else keeps to the raw ones.",
+)
+@click.option(
     "--gate-example",
     is_flag=True,
     is_eager=True,
@@ -27,11 +32,11 @@ def _print_gate_example(ctx: click.Context, _: click.Parameter, wanted: bool) ->
     callback=_print_gate_example,
     help="Print a gate file with every key explained, and exit.",
 )
-def command(run: str, html: str | None, junit: str | None, gate: str | None) -> None:
+def command(run: str, html: str | None, junit: str | None, gate: str | None, correction: str | None) -> None:
     """Report on a stored run, without judging again.
 
     RUN is a folder (score --out) or a result (score --json); a result holds no text of the conversations.
     """
     from .report_job import Wanted, report_run
 
-    raise SystemExit(report_run(run, Wanted(html=html, junit=junit, gate=gate)))
+    raise SystemExit(report_run(run, Wanted(html=html, junit=junit, gate=gate, correction=correction)))

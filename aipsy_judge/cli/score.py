@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 @click.option("--html", metavar="FILE", help="Write a report for people.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
 @click.option("--gate", metavar="FILE", help="Thresholds that the scores must meet (exit 1 if not); wants --judge.")
+@click.option(
+    "--correction",
+    metavar="FILE",
+    help="Show values corrected by `correct fit` too; --out, --gate and --junit keep to the raw scores.",
+)
 def command(
     files: tuple[str, ...],
     choice: JudgeChoice,
@@ -42,6 +47,7 @@ def command(
     html: str | None,
     junit: str | None,
     gate: str | None,
+    correction: str | None,
 ) -> None:
     """Judge every assistant turn of conversations.
 
@@ -49,8 +55,14 @@ def command(
     own JSON and JSONL, OpenAI messages, ShareGPT, exports of ChatGPT and Claude, Inspect logs, CSV, labelled text.
 
     Without --judge the best installed judge that fits is taken and named in the first line.
+
+    --correction is one fitted to this judge alone: aipsy-judge correct fit RATINGS --rater JUDGE --expert RATER
+    --rubric NAME --out FILE. Raw and corrected values stand side by side in the table, --json and --html; composite,
+    findings and gate rest on the raw ones.
     """
     from .score_job import Outputs, score_files
 
-    outputs = Outputs(json=json_file, out=out, resume=resume, redact=redact, html=html, junit=junit, gate=gate)
+    outputs = Outputs(
+        json=json_file, out=out, resume=resume, redact=redact, html=html, junit=junit, gate=gate, correction=correction
+    )
     raise SystemExit(score_files(files, choice, rationale, outputs))

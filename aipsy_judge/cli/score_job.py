@@ -21,6 +21,7 @@ from ..report.result import Origin, result_text
 from ..report.text import (
     FULL_CONVERSATIONS,
     open_console,
+    print_applied,
     print_conversation,
     print_end,
     print_judge,
@@ -42,10 +43,13 @@ from .progress import Progress, progress
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..correction.applied import Applied
+
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where results go; None: nowhere. `json` "-" is stdout, and then the table goes to stderr."""
+    """Where results go; None: nowhere. `json` "-" is stdout, and then the table goes to stderr. `correction`: shown
+    beside the raw scores."""
 
     json: str | None = None
     out: str | None = None
@@ -54,6 +58,7 @@ class Outputs:
     html: str | None = None
     junit: str | None = None
     gate: str | None = None
+    correction: str | None = None
 
 
 @dataclass(slots=True)
@@ -72,6 +77,7 @@ def score_files(files: Sequence[str], choice: JudgeChoice, rationale: Rationale,
     """The whole of `score`; its exit code. Raises AipsyJudgeError."""
     check_outputs(outputs, choice)
     gate = load_gate(outputs.gate) if outputs.gate is not None else None
+    applied = _load_applied(outputs.correction)
     rubric = choice.load_rubric()
     with stdin_read_again(files):
         inputs = check_inputs(files, rubric)
@@ -79,9 +85,19 @@ def score_files(files: Sequence[str], choice: JudgeChoice, rationale: Rationale,
         for note in inputs.notes:
             click.echo(f"note: {visible(note)}", err=True)
         with choice.open() as judge:
+            if applied is not None:
+                applied.check(judge.lane.judge, judge.lane.rubric)
             info = describe_run(judge, rationale=rationale, redacted=outputs.redact)
             with open_run(outputs.out, info, resume=outputs.resume, inputs=inputs.files) as run:
-                return _score(run, judge, inputs, outputs, gate)
+                return _score(run, judge, inputs, outputs, gate, applied)
+
+
+def _load_applied(path: str | None) -> Applied | None:
+    if path is None:
+        return None
+    from ..correction.applied import load_applied
+
+    return load_applied(path)
 
 
 def check_outputs(outputs: Outputs, choice: JudgeChoice) -> None:
@@ -103,6 +119,8 @@ def check_outputs(outputs: Outputs, choice: JudgeChoice) -> None:
 
 def _refuse_to_overwrite(inputs: Inputs, outputs: Outputs) -> None:
     taken = {os.path.realpath(f.path) for f in inputs.files}
+    if outputs.correction is not None:
+        taken.add(os.path.realpath(outputs.correction))
     for path in (outputs.json, outputs.html, outputs.junit):
         if path is None:
             continue
@@ -111,24 +129,34 @@ def _refuse_to_overwrite(inputs: Inputs, outputs: Outputs) -> None:
         taken.add(os.path.realpath(path))
 
 
-def _score(run: Run, judge: Judge, inputs: Inputs, outputs: Outputs, gate: Gate | None) -> int:
+def _score(run: Run, judge: Judge, inputs: Inputs, outputs: Outputs, gate: Gate | None, applied: Applied | None) -> int:
     console = open_console(sys.stderr if outputs.json == "-" else sys.stdout)
     for warning in run.warnings:
         click.echo(f"warning: {warning}", err=True)
     print_judge(console, judge.lane, judge.rubric, judge.remarks)
+    if applied is not None:
+        print_applied(console, judge.rubric, applied)
     judged = Judged()
     try:
-        _judge_all(run, judge, inputs, outputs, judged, console)
+        _judge_all(run, judge, inputs, outputs, judged, console, applied)
     except KeyboardInterrupt:
         click.echo(f"\ninterrupted after {_what_is_kept(run, judged, inputs)}", err=True)
         return EXIT_INTERRUPTED
     except AipsyJudgeError:
         click.echo(f"stopped after {_what_is_kept(run, judged, inputs)}", err=True)
         raise
-    return _finish(run, judged, outputs, gate, console)
+    return _finish(run, judged, outputs, gate, console, applied)
 
 
-def _judge_all(run: Run, judge: Judge, inputs: Inputs, outputs: Outputs, judged: Judged, console: Console) -> None:
+def _judge_all(
+    run: Run,
+    judge: Judge,
+    inputs: Inputs,
+    outputs: Outputs,
+    judged: Judged,
+    console: Console,
+    applied: Applied | None,
+) -> None:
     live = inputs.conversations <= FULL_CONVERSATIONS
     unit = "turn" if judge.rubric.unit == "turn" else "conversation"
     with progress(inputs.units, unit=unit) as watched:
@@ -143,7 +171,7 @@ def _judge_all(run: Run, judge: Judge, inputs: Inputs, outputs: Outputs, judged:
             judged.briefs.append(brief(summary))
             if live:
                 with watched.aside():
-                    print_conversation(console, judge.rubric, summary, warnings)
+                    print_conversation(console, judge.rubric, summary, warnings, applied)
 
 
 def _judge_one(run: Run, judge: Judge, conversation: Conversation, judged: Judged, watched: Progress) -> list[Verdict]:
@@ -158,9 +186,11 @@ def _judge_one(run: Run, judge: Judge, conversation: Conversation, judged: Judge
     return score_into(run, judge, conversation, on_kept=kept, on_verdict=had)
 
 
-def _finish(run: Run, judged: Judged, outputs: Outputs, gate: Gate | None, console: Console) -> int:
+def _finish(
+    run: Run, judged: Judged, outputs: Outputs, gate: Gate | None, console: Console, applied: Applied | None
+) -> int:
     if len(judged.briefs) > FULL_CONVERSATIONS:
-        print_overview(console, run.info.rubric, judged.briefs, lambda id: _summary(run, judged, id))
+        print_overview(console, run.info.rubric, judged.briefs, lambda id: _summary(run, judged, id), applied)
     print_end(console, judged.briefs)
     if run.folder is not None:
         console.print(f"run kept in {run.folder}")
@@ -170,7 +200,7 @@ def _finish(run: Run, judged: Judged, outputs: Outputs, gate: Gate | None, conso
     if gated is not None:
         for line in describe(gated):
             console.print(visible(line))
-    _write(run, found, judged, outputs, gated)
+    _write(run, found, judged, outputs, gated, applied)
     if gated is not None and not gated.passed:
         return EXIT_GATE
     return EXIT_OK if any(b.coverage.scored for b in judged.briefs) else EXIT_NOTHING_SCORED
@@ -182,13 +212,15 @@ def _summary(run: Run, judged: Judged, id: str) -> ConversationSummary:
     return summary
 
 
-def _write(run: Run, found: RunView, judged: Judged, outputs: Outputs, gated: GateResult | None) -> None:
+def _write(
+    run: Run, found: RunView, judged: Judged, outputs: Outputs, gated: GateResult | None, applied: Applied | None
+) -> None:
     """Content is made before it is put in place."""
     files: list[tuple[str, str]] = []
     if outputs.html is not None:
         from ..report.html import render_html
 
-        files.append((outputs.html, render_html(found)))
+        files.append((outputs.html, render_html(found, applied)))
     if outputs.junit is not None:
         from ..report.junit import render_junit
 
@@ -197,7 +229,7 @@ def _write(run: Run, found: RunView, judged: Judged, outputs: Outputs, gated: Ga
         write_text(path, text)
     items = ((_summary(run, judged, id), origin) for id, origin in judged.origins.items())
     gate = gated.to_dict() if gated is not None else None
-    write_pieces(outputs.json, result_text(run.info, total_coverage(judged.briefs), gate, items))
+    write_pieces(outputs.json, result_text(run.info, total_coverage(judged.briefs), gate, items, applied))
 
 
 def _what_is_kept(run: Run, judged: Judged, inputs: Inputs) -> str:

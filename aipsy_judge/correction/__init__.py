@@ -4,6 +4,7 @@
 and `apply_to_verdict` use it, `make_targets` gives whole targets with N/A, flags and severity fused.
 """
 
+from .applied import Applied, load_applied
 from .apply import Corrected, apply_to_ratings, correct_scores
 from .corrected_verdict import CorrectedScore, apply_to_verdict, check_lane
 from .files import correction_text, load_correction, save_correction
@@ -14,6 +15,7 @@ from .record import Correction, MetricRecord
 from .target import Targets, make_targets
 
 __all__ = [
+    "Applied",
     "Corrected",
     "CorrectedScore",
     "Correction",
@@ -26,6 +28,7 @@ __all__ = [
     "correct_scores",
     "correction_text",
     "fit_correction",
+    "load_applied",
     "load_correction",
     "make_targets",
     "rationale_source",

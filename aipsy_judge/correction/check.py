@@ -16,6 +16,9 @@ CLOSE = 1e-6
 def check_correction(correction: Correction, where: str) -> None:
     """Raise InputError with every fault: a hand-edited or damaged file must not score anything."""
     faults = [f"  {name}: {fault}" for name, record in correction.metrics.items() for fault in _faults(name, record)]
+    for name, record in correction.metrics.items():
+        if strangers := set(record.judges) - set(correction.judges):
+            faults.append(f"  {name}: {', '.join(sorted(strangers))} is not among the correction's judges")
     faults += [f"  {name}: votes do not sum to 1" for name, f in correction.flags.items() if not _shares(f.votes)]
     if faults:
         raise InputError("this correction contradicts itself:\n" + "\n".join(faults[:20]), where=where)

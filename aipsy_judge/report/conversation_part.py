@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..conversation import Conversation, Message
 from ..reading_list import Entry, Finding, conversation_order
@@ -12,6 +13,9 @@ from ..rubric import Rubric
 from ..units import by_conversation
 from .course import Anchors, MetricCourse, courses
 from .panel import Panel, panel
+
+if TYPE_CHECKING:
+    from ..correction.applied import CorrectedUnits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,11 @@ class ConversationPart:
 
 
 def conversation_parts(
-    rubric: Rubric, entries: Sequence[Entry], anchors: Anchors, texts: Mapping[str, Conversation]
+    rubric: Rubric,
+    entries: Sequence[Entry],
+    anchors: Anchors,
+    texts: Mapping[str, Conversation],
+    corrected: CorrectedUnits | None = None,
 ) -> tuple[ConversationPart, ...]:
     """The conversations in the order of the reading list `entries`, their turns in the order of the talk."""
     by_key = {e.unit.key: e for e in entries}
@@ -47,13 +55,20 @@ def conversation_parts(
     parts = []
     for id in conversation_order(entries):
         ranked = [by_key[u.key] for u in groups[id]]
-        parts.append(_part(rubric, ranked, anchors, texts.get(id)))
+        parts.append(_part(rubric, ranked, anchors, texts.get(id), corrected))
     return tuple(parts)
 
 
-def _part(rubric: Rubric, ranked: Sequence[Entry], anchors: Anchors, text: Conversation | None) -> ConversationPart:
+def _part(
+    rubric: Rubric,
+    ranked: Sequence[Entry],
+    anchors: Anchors,
+    text: Conversation | None,
+    corrected: CorrectedUnits | None,
+) -> ConversationPart:
     entries = sorted(ranked, key=lambda e: e.unit.turn or 0)
-    panels = [panel(rubric, e, anchors[e.unit.key]) for e in entries]
+    beside = [None if corrected is None else corrected.get(e.unit.key, {}) for e in entries]
+    panels = [panel(rubric, e, anchors[e.unit.key], b) for e, b in zip(entries, beside, strict=True)]
     blocks, trailing = _blocks(panels, text)
     return ConversationPart(
         anchor=anchors[entries[0].unit.key].split("-")[0],

@@ -17,17 +17,22 @@ from .wording import FINDING_TITLES, WHAT_SCORES_ARE, mean, number, percent, plu
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from ..correction.applied import Applied
 
-def render_html(run: RunView) -> str:
+
+def render_html(run: RunView, applied: Applied | None = None) -> str:
     """The report of a run as one self-contained HTML document.
 
     Text of conversations and judges is escaped, hidden characters (bidi controls, zero width) are shown by number.
     A content security policy forbids every request and every script, should an escape ever be forgotten.
-    Raises InputError where the run cannot be counted (see units.units).
+    `applied` shows corrected values beside the raw scores; counts, findings and order stay those of the raw ones.
+    Raises InputError where the run cannot be counted (see units.units), LaneError where `applied` is not for it.
     """
     style = (resources.files(__package__) / "report.css").read_text(encoding="utf-8")
     template = _environment().get_template("report.html.j2")
-    return template.render(page=page(run), run=run, rubric=run.rubric, style=style, style_hash=_csp_hash(style))
+    return template.render(
+        page=page(run, applied), run=run, rubric=run.rubric, style=style, style_hash=_csp_hash(style)
+    )
 
 
 @lru_cache(maxsize=1)

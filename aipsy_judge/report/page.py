@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..conversation import Conversation
 from ..length_bias import Correlation, length_correlations
@@ -21,6 +22,9 @@ from .course import Anchors
 from .panel import failed_words, open_words, severity_words
 from .provenance import provenance
 from .wording import REASONS, number, unscored_words
+
+if TYPE_CHECKING:
+    from ..correction.applied import Applied
 
 MOST_PASSED = 10  # of the units in which nothing is below a threshold, the reading list shows the lowest
 
@@ -59,6 +63,15 @@ class SpreadRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectionNote:
+    """Which correction is shown. rows: (title, anchors and direction, or why there is none) for every metric."""
+
+    words: str
+    rows: tuple[tuple[str, str], ...]
+    leniency: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """The whole report."""
 
@@ -80,9 +93,10 @@ class Page:
     conversations: tuple[ConversationPart, ...]
     spreads: tuple[SpreadRow, ...]
     provenance: tuple[tuple[str, str], ...]
+    correction: CorrectionNote | None
 
 
-def page(run: RunView) -> Page:
+def page(run: RunView, applied: Applied | None = None) -> Page:
     """Everything the report shows of a run. Raises InputError where the run cannot be counted (see units.units)."""
     found = units(run)
     entries = reading_list(run.rubric, found)
@@ -90,6 +104,7 @@ def page(run: RunView) -> Page:
     texts = {c.id: c for c in run.conversations}
     total = coverage(s for u in found for s in u.scores.values())
     rows = _reading_rows(run, entries, anchors, texts)
+    corrected = applied.units(found) if applied is not None else None
     return Page(
         run=run,
         units=found,
@@ -106,10 +121,18 @@ def page(run: RunView) -> Page:
         has_flags=any(m.flag for m in run.rubric.metrics),
         reading=rows,
         left_out=len(entries) - len(rows),
-        conversations=conversation_parts(run.rubric, entries, anchors, texts),
+        conversations=conversation_parts(run.rubric, entries, anchors, texts, corrected),
         spreads=_spreads(run, found),
-        provenance=provenance(run),
+        provenance=provenance(run, applied),
+        correction=_correction_note(run.rubric, applied) if applied is not None else None,
     )
+
+
+def _correction_note(rubric: Rubric, applied: Applied) -> CorrectionNote:
+    from ..correction.applied import IMPORTS_LENIENCY, applied_words, head_words
+
+    rows = tuple((rubric.metric(name).title, words) for name, words in applied_words(applied, rubric.metric_names))
+    return CorrectionNote(head_words(applied), rows, IMPORTS_LENIENCY)
 
 
 def _anchors(found: Sequence[Unit]) -> Anchors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..reading_list import Entry
 from ..rubric import FlagSpec, Metric, Rubric
@@ -12,12 +13,27 @@ from ..verdict import Flag, NotApplicable, Reading, Scored, Unscored
 from .chart import Bar, bars
 from .wording import FINDING_TITLES, below, mean, na_words, note_words, number, percent, unscored_words
 
+if TYPE_CHECKING:
+    from ..correction.corrected_verdict import CorrectedScore
+
 DISTRIBUTION_WIDTH = 100.0
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectedCell:
+    """A corrected value; `value` "" where there is none, and then `words` say why."""
+
+    value: str
+    words: str
+    fails: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric of one unit. status: scored, low (below the critical threshold), na or unscored."""
+    """One metric of one unit. status: scored, low (below the critical threshold), na or unscored.
+
+    corrected  None where no correction is shown, or the raw score is N/A or unscored
+    """
 
     title: str
     question: str
@@ -30,6 +46,7 @@ class MetricRow:
     bars: tuple[Bar, ...]
     bars_label: str
     near_tie: bool
+    corrected: CorrectedCell | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +76,11 @@ class Panel:
     injections: tuple[str, ...]
     notes: tuple[str, ...]
     judged: bool
+    with_corrected: bool
 
 
-def panel(rubric: Rubric, entry: Entry, anchor: str) -> Panel:
-    """The panel of one entry of the reading list."""
+def panel(rubric: Rubric, entry: Entry, anchor: str, corrected: Mapping[str, CorrectedScore] | None = None) -> Panel:
+    """The panel of one entry of the reading list; `corrected`: its corrected values, None where none are shown."""
     unit = entry.unit
     verdict = unit.verdict
     return Panel(
@@ -74,12 +92,15 @@ def panel(rubric: Rubric, entry: Entry, anchor: str) -> Panel:
         composite_words=_composite_words(rubric, unit),
         failed=failed_words(rubric, unit),
         flags=tuple(_flag_row(spec, unit) for spec in rubric.flags),
-        metrics=tuple(_metric_row(rubric, metric, unit) for metric in rubric.metrics),
+        metrics=tuple(
+            _metric_row(rubric, metric, unit, (corrected or {}).get(metric.name)) for metric in rubric.metrics
+        ),
         rationale=verdict.rationale if verdict else None,
         injections=verdict.suspected_injection if verdict else (),
         # A near tie stands beside its metric.
         notes=tuple(note_words(n) for n in verdict.notes if not n.startswith("near_tie:")) if verdict else (),
         judged=verdict is not None,
+        with_corrected=corrected is not None,
     )
 
 
@@ -117,7 +138,7 @@ def _composite_words(rubric: Rubric, unit: Unit) -> str:
     return f"weighted mean of {applicable} of {sum(bool(m.weight) for m in rubric.metrics)} metrics"
 
 
-def _metric_row(rubric: Rubric, metric: Metric, unit: Unit) -> MetricRow:
+def _metric_row(rubric: Rubric, metric: Metric, unit: Unit, found: CorrectedScore | None) -> MetricRow:
     score = unit.scores[metric.name]
     low = below_critical(metric, score)
     status, value, words = _status(rubric, metric, unit)
@@ -135,6 +156,18 @@ def _metric_row(rubric: Rubric, metric: Metric, unit: Unit) -> MetricRow:
         bars=shown,
         bars_label=", ".join(f"{b.label}: {percent(b.height)}" for b in shown),
         near_tie=reading is not None and reading.near_tie,
+        corrected=_corrected_cell(found) if found is not None and found.raw is not None else None,
+    )
+
+
+def _corrected_cell(found: CorrectedScore) -> CorrectedCell:
+    if found.value is None:
+        return CorrectedCell("", f"not corrected: {found.reason}", fails=False)
+    if found.p_fail is None:
+        return CorrectedCell(mean(found.value), "", fails=False)
+    look = "; likely enough to look" if found.fails else ""
+    return CorrectedCell(
+        mean(found.value), f"the expert would see a failure with p = {found.p_fail:.2f}{look}", fails=bool(found.fails)
     )
 
 

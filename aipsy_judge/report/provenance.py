@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..runs import RunView
 from ..verdict import Verdict
 
+if TYPE_CHECKING:
+    from ..correction.applied import Applied
 
-def provenance(run: RunView) -> tuple[tuple[str, str], ...]:
+
+def provenance(run: RunView, applied: Applied | None = None) -> tuple[tuple[str, str], ...]:
     """Lane, rubric, settings, versions, and what the verdicts' own provenance says."""
     facts = [
         ("Judge", run.lane.judge),
@@ -20,6 +24,8 @@ def provenance(run: RunView) -> tuple[tuple[str, str], ...]:
         ("aipsy-judge", run.version),
         ("Settings", _pretty(run.settings)),
     ]
+    if applied is not None:
+        facts.append(("Correction", _pretty(applied.to_dict())))
     common, varying = _of_verdicts(run.verdicts)
     if common:
         facts.append(("The same in every verdict", _pretty(common)))

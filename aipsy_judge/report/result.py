@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..runs_info import RunInfo, info_to_dict
 from ..strict_json import dumps
 from ..summary import ConversationSummary, coverage_to_dict, summary_to_dict
 from ..units import Coverage
-from ..verdict import verdict_to_dict
+from ..verdict import Verdict, verdict_to_dict
 from .wording import WHAT_SCORES_ARE
+
+if TYPE_CHECKING:
+    from ..correction.applied import Applied
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +26,17 @@ class Origin:
 
 
 def result_text(
-    info: RunInfo, found: Coverage, gate: Mapping[str, Any] | None, items: Iterable[tuple[ConversationSummary, Origin]]
+    info: RunInfo,
+    found: Coverage,
+    gate: Mapping[str, Any] | None,
+    items: Iterable[tuple[ConversationSummary, Origin]],
+    applied: Applied | None = None,
 ) -> Iterator[str]:
-    """The document in pieces, a conversation in memory at a time. `runs.load_run` reads it back from a file."""
+    """The document in pieces, a conversation in memory at a time. `runs.load_run` reads it back from a file.
+
+    With `applied` the head says what the correction is (`correction`) and every verdict has `corrected` beside its
+    raw scores: metric -> raw, value, p_fail, fails, reason, each null where it is undefined.
+    """
     head = {
         "made_by": "aipsy-judge",
         **info_to_dict(info),
@@ -33,17 +44,26 @@ def result_text(
         "coverage": coverage_to_dict(found),
         "gate": gate,
     }
+    if applied is not None:
+        head["correction"] = applied.to_dict()
     yield dumps(head, indent=1).removesuffix("\n}") + ',\n "conversations": ['
     for n, (summary, origin) in enumerate(items):
-        yield (",\n" if n else "\n") + dumps(_conversation(summary, origin), indent=1)
+        yield (",\n" if n else "\n") + dumps(_conversation(summary, origin, applied), indent=1)
     yield "\n]}\n"
 
 
-def _conversation(summary: ConversationSummary, origin: Origin) -> dict[str, Any]:
+def _conversation(summary: ConversationSummary, origin: Origin, applied: Applied | None) -> dict[str, Any]:
     return {
         "id": summary.id,
         "source": origin.source,
         "warnings": list(origin.warnings),
         **summary_to_dict(summary),
-        "verdicts": [verdict_to_dict(u.verdict) for u in summary.units if u.verdict is not None],
+        "verdicts": [_verdict(u.verdict, applied) for u in summary.units if u.verdict is not None],
     }
+
+
+def _verdict(verdict: Verdict, applied: Applied | None) -> dict[str, Any]:
+    data = verdict_to_dict(verdict)
+    if applied is not None:
+        data["corrected"] = {metric: found.to_dict() for metric, found in applied.scores(verdict).items()}
+    return data

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
@@ -17,27 +19,38 @@ from ..verdict import NotApplicable, Score, Scored, Unscored
 from .visible import visible
 from .wording import number
 
+if TYPE_CHECKING:
+    from ..correction.applied import CorrectedUnits
+    from ..correction.corrected_verdict import CorrectedScore
+
 OVERVIEW_ROWS = 20
+CORRECTED = "corr"  # as wide as "turn"
 
 
 def unit_table(
-    rubric: Rubric, summary: ConversationSummary, *, width: int = 80, ascii_only: bool = False
+    rubric: Rubric,
+    summary: ConversationSummary,
+    *,
+    width: int = 80,
+    ascii_only: bool = False,
+    corrected: CorrectedUnits | None = None,
 ) -> RenderableType:
     """The scores of one conversation. "–" is N/A, "?" unscored, "!" a failure.
 
     A turn a row; a metric a row where the headings would not fit `width`.
     `ascii_only` for a terminal that cannot show the dash: it must not come out as the "?" of an unscored metric.
+    `corrected` adds the corrected value under (with a metric a row: beside the meaning of) every raw score.
     """
     if rubric.unit == "conversation":
-        return _meanings(rubric, summary.units[0], ascii_only)
-    headings = _headings(rubric)
+        return _meanings(rubric, summary.units[0], ascii_only, corrected)
+    headings = _headings(rubric, corrected is not None)
     for fit in (cell_len, _longest_word):  # no word of a heading is ever broken
         widths = [max(fit(heading), cells) for heading, cells in headings]
         if sum(widths) + len(widths) - 1 <= width:
-            return _turn_rows(rubric, summary, [h for h, _ in headings], widths, ascii_only)
+            return _turn_rows(rubric, summary, [h for h, _ in headings], widths, ascii_only, corrected)
     beside = width - max(cell_len(heading) for heading, _ in headings)
     blocks = _blocks(summary.units, max(1, beside // (max(cells for _, cells in headings) + 1)))
-    return Group(*(_metric_rows(rubric, block, ascii_only) for block in blocks))
+    return Group(*(_metric_rows(rubric, block, ascii_only, corrected) for block in blocks))
 
 
 def overview_table(briefs: Sequence[Brief], *, ascii_only: bool = False) -> Table:
@@ -67,20 +80,22 @@ def flag_words(rubric: Rubric, unit: Unit) -> list[str]:
     return [f"{visible(title)}: {visible(words)}" for title, words in _flags(rubric, unit) if words not in ("", "?")]
 
 
-def legend(rubric: Rubric, summary: ConversationSummary, *, ascii_only: bool = False) -> str:
+def legend(rubric: Rubric, summary: ConversationSummary, *, ascii_only: bool = False, corrected: bool = False) -> str:
     """What the marks in the table mean, of those that occur."""
     pairs = [(m, u.scores[m.name]) for u in summary.units for m in rubric.metrics]
     marks = [
         (_dash(ascii_only) + " not applicable", any(isinstance(s, NotApplicable) for _, s in pairs)),
         ("? unscored", any(isinstance(s, Unscored) for _, s in pairs)),
         ("! failure", any(u.failure for u in summary.units)),
+        (f"{CORRECTED} corrected, ! where p_fail is at its limit or above", corrected),
     ]
     return "   ".join(words for words, occurs in marks if occurs)
 
 
-def _headings(rubric: Rubric) -> list[tuple[str, int]]:
+def _headings(rubric: Rubric, corrected: bool) -> list[tuple[str, int]]:
     """Each heading, and how wide the widest cell below it may get."""
-    found = [("turn", 4)] + [(visible(m.title), max(3, len(str(m.scale.maximum)) + 1)) for m in rubric.metrics]
+    more = 3 if corrected else 1  # "5!" or "4.9!"
+    found = [("turn", 4)] + [(visible(m.title), max(3, len(str(m.scale.maximum)) + more)) for m in rubric.metrics]
     for spec in rubric.flags:
         levels = spec.severity.levels if spec.severity is not None else {}
         found.append((visible(spec.title), max(map(cell_len, ["yes", *levels]))))
@@ -92,7 +107,12 @@ def _longest_word(heading: str) -> int:
 
 
 def _turn_rows(
-    rubric: Rubric, summary: ConversationSummary, headings: Sequence[str], widths: Sequence[int], ascii_only: bool
+    rubric: Rubric,
+    summary: ConversationSummary,
+    headings: Sequence[str],
+    widths: Sequence[int],
+    ascii_only: bool,
+    corrected: CorrectedUnits | None,
 ) -> Table:
     table = plain_table()
     for heading, width in zip(headings, widths, strict=True):
@@ -103,29 +123,37 @@ def _turn_rows(
         if rubric.composite is not None:
             cells.append(_composite_cell(unit, ascii_only))
         table.add_row(str(unit.turn), *cells)
+        if corrected is not None:
+            table.add_row(CORRECTED, *(_corrected_cell(m.name, unit, corrected) for m in rubric.metrics))
     table.add_section()
-    for row in _summary_rows(rubric, summary, _dash(ascii_only)):
+    for row in _summary_rows(rubric, summary, _dash(ascii_only), corrected):
         table.add_row(*row, style="dim")
     return table
 
 
-def _summary_rows(rubric: Rubric, summary: ConversationSummary, dash: str) -> Iterator[list[str]]:
+def _summary_rows(
+    rubric: Rubric, summary: ConversationSummary, dash: str, corrected: CorrectedUnits | None
+) -> Iterator[list[str]]:
     """Means, and how many scores each is of."""
     composite = rubric.composite is not None
     blank = [""] * len(rubric.flags)
     means = [f"{m.mean:.1f}" if m.mean is not None else dash for m in summary.metrics]
     counts = [str(m.coverage.scored) for m in summary.metrics]
     yield ["mean", *means, *blank, *([_two_places(summary.composite, dash)] if composite else [])]
+    if corrected is not None:
+        yield [CORRECTED, *(_corrected_mean(m.name, corrected) for m in rubric.metrics)]
     yield ["n", *counts, *blank, *([str(summary.composites)] if composite else [])]
 
 
-def _metric_rows(rubric: Rubric, units: Sequence[Unit], ascii_only: bool) -> Table:
+def _metric_rows(rubric: Rubric, units: Sequence[Unit], ascii_only: bool, corrected: CorrectedUnits | None) -> Table:
     table = plain_table()
     table.add_column("turn", overflow="fold")
     for unit in units:
         table.add_column(str(unit.turn), justify="right")
     for metric in rubric.metrics:
         table.add_row(Text(visible(metric.title)), *(_cell(metric, u.scores[metric.name], ascii_only) for u in units))
+        if corrected is not None:
+            table.add_row(f"  {CORRECTED}", *(_corrected_cell(metric.name, u, corrected) for u in units))
     for n, spec in enumerate(rubric.flags):
         table.add_row(Text(visible(spec.title)), *(Text(visible(_flags(rubric, u)[n][1])) for u in units))
     if rubric.composite is not None:
@@ -133,15 +161,20 @@ def _metric_rows(rubric: Rubric, units: Sequence[Unit], ascii_only: bool) -> Tab
     return table
 
 
-def _meanings(rubric: Rubric, unit: Unit, ascii_only: bool) -> Table:
+def _meanings(rubric: Rubric, unit: Unit, ascii_only: bool, corrected: CorrectedUnits | None) -> Table:
     table = plain_table()
     table.add_column("metric", overflow="fold")
     table.add_column("score", justify="right")
+    if corrected is not None:
+        table.add_column(CORRECTED, justify="right")
     table.add_column("what this score means", overflow="fold")
     for metric in rubric.metrics:
         score = unit.scores[metric.name]
         meaning = metric.anchor_for(score.value) if isinstance(score, Scored) else None
-        table.add_row(Text(visible(metric.title)), _cell(metric, score, ascii_only), Text(visible(meaning or "")))
+        beside = [] if corrected is None else [_corrected_cell(metric.name, unit, corrected)]
+        table.add_row(
+            Text(visible(metric.title)), _cell(metric, score, ascii_only), *beside, Text(visible(meaning or ""))
+        )
     for title, words in _flags(rubric, unit):
         table.add_row(Text(visible(title)), Text(visible(words)), "")
     if rubric.composite is not None:
@@ -163,6 +196,24 @@ def _cell(metric: Metric, score: Score, ascii_only: bool) -> Text:
             return Text(_dash(ascii_only), style="dim")
         case _:
             return Text("?", style="bold yellow")
+
+
+def _corrected_cell(metric: str, unit: Unit, corrected: CorrectedUnits) -> Text:
+    """Empty where nothing could be corrected: the raw score beside it says whether it is N/A or unscored."""
+    found = corrected.get(unit.key, {}).get(metric)
+    if found is None or found.value is None:
+        return Text("")
+    return Text(corrected_words(found), style="bold red" if found.fails else "")
+
+
+def corrected_words(found: CorrectedScore) -> str:
+    """The corrected value, a "!" where the expert would see a failure likely enough; "" where there is no value."""
+    return "" if found.value is None else f"{found.value:.1f}" + ("!" if found.fails else "")
+
+
+def _corrected_mean(metric: str, corrected: CorrectedUnits) -> str:
+    found = [s.value for scores in corrected.values() if (s := scores.get(metric)) and s.value is not None]
+    return f"{fmean(found):.1f}" if found else ""
 
 
 def _composite_cell(unit: Unit, ascii_only: bool) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
 from rich.padding import Padding
@@ -19,6 +19,9 @@ from ..verdict import Scored, Unscored
 from .tables import flag_words, legend, overview_table, unit_table
 from .visible import visible
 from .wording import WHAT_SCORES_ARE, note_words, number, unscored_words
+
+if TYPE_CHECKING:
+    from ..correction.applied import Applied
 
 FULL_CONVERSATIONS = 5  # more are shown as an overview, with this many in full
 INDENT = 4
@@ -50,28 +53,54 @@ def print_judge(console: Console, lane: Lane, rubric: Rubric, remarks: Sequence[
     console.print(Text(visible(lane_words), style="dim"))
 
 
+def print_applied(console: Console, rubric: Rubric, applied: Applied) -> None:
+    """Which correction is shown, how many anchors it rests on and which way it moves each metric."""
+    from ..correction.applied import IMPORTS_LENIENCY, applied_words, head_words
+
+    console.print(Text(_line(head_words(applied)), style="bold"))
+    by_words: dict[str, list[str]] = {}
+    for name, words in applied_words(applied, rubric.metric_names):
+        by_words.setdefault(words, []).append(rubric.metric(name).title)
+    for words, titles in by_words.items():
+        _print(console, Text(_line(f"{', '.join(titles)}: {words}"), style="dim"), INDENT // 2)
+    _print(
+        console, Text(f"{IMPORTS_LENIENCY} Raw scores stay above them; all else rests on the raw ones."), INDENT // 2
+    )
+
+
 def print_conversation(
-    console: Console, rubric: Rubric, summary: ConversationSummary, warnings: Sequence[str] = ()
+    console: Console,
+    rubric: Rubric,
+    summary: ConversationSummary,
+    warnings: Sequence[str] = (),
+    applied: Applied | None = None,
 ) -> None:
     """One conversation: its worst unit and mean, the table, then the units that a person should look at.
 
-    `warnings` are the reader's: what it left out or changed.
+    `warnings` are the reader's: what it left out or changed. `applied`: show corrected values with the raw scores.
     """
+    ascii_only = _ascii_only(console)
+    corrected = applied.units(summary.units) if applied is not None else None
     console.print()
     console.print(Text(_line(summary.id), style="bold"))
     for warning in warnings:
         _print(console, Text(f"note: {_line(warning)}", style="yellow"), INDENT // 2)
     _print(console, Text(worst_words(rubric, summary)), INDENT // 2)
     console.print()
-    console.print(unit_table(rubric, summary, width=console.width, ascii_only=_ascii_only(console)))
-    _print(console, Text(legend(rubric, summary, ascii_only=_ascii_only(console)), style="dim"), 0)
+    console.print(unit_table(rubric, summary, width=console.width, ascii_only=ascii_only, corrected=corrected))
+    marks = legend(rubric, summary, ascii_only=ascii_only, corrected=corrected is not None)
+    _print(console, Text(marks, style="dim"), 0)
     for unit in summary.units:
         for n, line in enumerate(_findings(rubric, unit)):
             _print(console, line, INDENT if n else INDENT // 2)
 
 
 def print_overview(
-    console: Console, rubric: Rubric, briefs: Sequence[Brief], summary_of: Callable[[str], ConversationSummary]
+    console: Console,
+    rubric: Rubric,
+    briefs: Sequence[Brief],
+    summary_of: Callable[[str], ConversationSummary],
+    applied: Applied | None = None,
 ) -> None:
     """Many conversations: worst first in one table, then those of the worst few that want reading in full.
 
@@ -81,7 +110,7 @@ def print_overview(
     console.print(overview_table(briefs, ascii_only=_ascii_only(console)))
     for found in worst_first(briefs)[:FULL_CONVERSATIONS]:
         if found.failing or found.undetermined or found.flagged:
-            print_conversation(console, rubric, summary_of(found.id))
+            print_conversation(console, rubric, summary_of(found.id), applied=applied)
 
 
 def print_end(console: Console, briefs: Sequence[Brief]) -> None:
