@@ -18,9 +18,11 @@ def command(files: tuple[str, ...], times: int, cold: bool, choice: JudgeChoice,
 
     Measure this before any agreement: a judge that disagrees with itself agrees with nobody. No rationale is asked
     for. Nothing is kept but the figures.
+
+    Exit codes: 0 done, 2 input, 3 judge, 4 nothing could be scored, 130 interrupted.
     """
     from .json_output import check_json_target
     from .repeat_job import repeat
 
     check_json_target(json_file)
-    repeat(files, times, cold, choice, json_file)
+    raise SystemExit(repeat(files, times, cold, choice, json_file))

@@ -9,20 +9,21 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ..errors import EXIT_NOTHING_SCORED, EXIT_OK
 from ..judge import Judge
 from ..repeatability import Repeatability, Spread, repeatability, repeatability_to_dict
 from ..report.tables import plain_table
 from ..report.text import open_console, print_judge
 from ..report.wording import number
-from ..verdict import Verdict
+from ..verdict import Scored, Verdict
 from .inputs import Inputs, check_inputs, stdin_read_again
 from .json_output import write_json
 from .judge_options import JudgeChoice
 from .progress import Progress, progress
 
 
-def repeat(files: Sequence[str], times: int, cold: bool, choice: JudgeChoice, json_file: str | None) -> None:
-    """Judge `files` `times` times and print the spread."""
+def repeat(files: Sequence[str], times: int, cold: bool, choice: JudgeChoice, json_file: str | None) -> int:
+    """Judge `files` `times` times and print the spread; the exit code. To score nothing is not to be repeatable."""
     rubric = choice.load_rubric()
     console = open_console(sys.stderr if json_file == "-" else sys.stdout)
     rounds: list[list[Verdict]] = []
@@ -43,6 +44,8 @@ def repeat(files: Sequence[str], times: int, cold: bool, choice: JudgeChoice, js
     _print(console, found, cold)
     data = {"lane": judge.lane.to_dict(), "settings": dict(judge.settings), "cold": cold}
     write_json(json_file, {**data, **repeatability_to_dict(found)})
+    scored = any(isinstance(s, Scored) for had in rounds for verdict in had for s in verdict.scores.values())
+    return EXIT_OK if scored else EXIT_NOTHING_SCORED
 
 
 def _round(judge: Judge, inputs: Inputs, watched: Progress) -> list[Verdict]:

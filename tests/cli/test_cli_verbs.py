@@ -55,6 +55,12 @@ def test_repeat_once_is_no_repetition(run, opened, talk):
     assert run("repeat", talk, "--times", 1).code == 2
 
 
+def test_repeat_of_a_judge_that_scores_nothing_ends_with_code_4(run, opened, tmp_path):
+    empty = tmp_path / "empty.json"
+    empty.write_text(json.dumps({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": ""}]}))
+    assert run("repeat", empty, "--times", 2).code == 4
+
+
 # -- rescore --------------------------------------------------------------------------------------------------------
 
 
