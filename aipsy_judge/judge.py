@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from .conversation import Conversation
+from .errors import InputError
 from .rubric import DEFAULT_RUBRIC, Rubric, load_rubric
 from .verdict import Verdict
 
@@ -99,11 +100,17 @@ def open_judge(
     `openai:MODEL@URL` and `ollama:MODEL@URL` name a server, `fake` a stand-in for tests. `rubric` is a name, a file
     or a Rubric; `contract` overrides how weights of unknown origin are asked; `adapter` is a LoRA GGUF beside them.
 
-    Raises RubricError, WeightsError, ContractError, CapacityError or BackendError.
+    Raises RubricError, WeightsError, ContractError, CapacityError or BackendError; InputError for an adapter that the
+    judge could not wear.
     """
     chosen = options or JudgeOptions()
     asked = rubric if isinstance(rubric, Rubric) else load_rubric(rubric if rubric is not None else DEFAULT_RUBRIC)
     if name is not None and str(name).split(":", 1)[0] in ("openai", "ollama", "fake"):
+        if adapter is not None:
+            raise InputError(
+                f"an adapter goes beside weights on this machine, and {name} has none: it would be left out silently",
+                where=str(adapter),
+            )
         from .served_judge import open_served
 
         return open_served(str(name), asked, contract or "full", chosen)

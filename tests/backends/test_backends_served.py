@@ -53,3 +53,9 @@ def test_the_stand_in_is_opened_by_its_name():
     assert isinstance(open_judge("fake"), FakeJudge)
     with pytest.raises(InputError):
         open_served("fake:x", RUBRIC, "full", JudgeOptions())
+
+
+@pytest.mark.parametrize("name", ["fake", "openai:m@http://127.0.0.1:9/v1", "ollama:m"])
+def test_adapter_beside_a_judge_without_weights_here_is_refused_not_left_out(name):
+    with pytest.raises(InputError, match="adapter"):
+        open_judge(name, adapter="lora.gguf")
