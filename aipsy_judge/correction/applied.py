@@ -60,7 +60,8 @@ def load_applied(path: str | Path) -> Applied:
     # Whoever the judge will be: a panel's correction, or one bound to no rubric, fits none.
     alone = correction.judges[0] if correction.judges else "a judge"
     check_lane(correction, alone, correction.rubric.hash if correction.rubric is not None else "")
-    return Applied(str(path), correction)
+    # The name alone: a report is passed on, and where the file lay on this machine is nobody's business there.
+    return Applied(Path(path).name, correction)
 
 
 def head_words(applied: Applied) -> str:
@@ -74,7 +75,8 @@ def metric_words(record: MetricRecord) -> str:
     held = f"n = {record.anchors} anchor{'' if record.anchors == 1 else 's'}"
     if record.status != "fitted":
         return f"{held}; not corrected: {'; '.join(record.warnings) or 'not fitted'}"
-    return f"{held}; {record.moved.sentence}" if record.moved is not None else held
+    found = [held, *([record.moved.sentence] if record.moved is not None else []), *record.warnings]
+    return "; ".join(found)
 
 
 def applied_words(applied: Applied, metrics: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -134,9 +134,10 @@ def _sentence(data: MetricData, shift: float, interval: Range) -> str:
     sure = interval.low is not None and interval.high is not None and (interval.low > 0 or interval.high < 0)
     if not sure:
         return f"{data.metric} stays where it is on average ({shift:+.2f}, not to be told from 0)."
-    way, are = ("down", "more lenient") if shift < 0 else ("up", "more severe")
+    way, bent = ("down", "more lenient") if shift < 0 else ("up", "more severe")
+    judges = "this judge is" if len(data.judges) == 1 else "these judges are"
     return (
-        f"{data.metric} is moved {way} by {abs(shift):.2f} on average: these judges are {are} than {who}. "
+        f"{data.metric} is moved {way} by {abs(shift):.2f} on average: {judges} {bent} than {who}. "
         f"If {who} {'are' if who == 'the experts' else 'is'} too lenient or too severe, so is the corrected value."
     )
 

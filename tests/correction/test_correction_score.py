@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import sys
 from collections.abc import Callable
@@ -10,15 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_builder import run as built
+from run_builder import verdict
 
 import aipsy_judge.judge
 from aipsy_judge.backends.fake import FakeAnswer, FakeJudge
 from aipsy_judge.cli.main import main
 from aipsy_judge.conversation import Conversation, Turn
-from aipsy_judge.correction import load_applied, load_correction
+from aipsy_judge.correction import CorrectedScore, load_applied, load_correction
 from aipsy_judge.ratings import ratings_from_rows, write_ratings
-from aipsy_judge.rubric import load_rubric
+from aipsy_judge.report.tables import unit_table
+from aipsy_judge.report.text import open_console
+from aipsy_judge.rubric import Rubric, load_rubric
 from aipsy_judge.runs import load_run
+from aipsy_judge.summary import summarise
+from aipsy_judge.units import units
 from aipsy_judge.verdict import Flag, NotApplicable, Score, Scored, Unscored
 
 RUBRIC = load_rubric()
@@ -195,6 +203,10 @@ def test_stored_verdicts_and_the_gate_stay_raw(run: Run, opened: Opened, fitted:
     plain = run("score", new, "--judge", "x", "--out", tmp_path / "a", "--gate", gate)
     shown = run("score", new, "--judge", "x", "--out", tmp_path / "b", "--gate", gate, "--correction", fitted)
     assert (plain.code, shown.code) == (0, 0)
+    # More conversations than are shown one by one: corrected values stand with those shown in full.
+    plain_rows, shown_rows = ([x for x in r.out.splitlines() if x.startswith("corr ")] for r in (plain, shown))
+    assert plain_rows == []
+    assert len(shown_rows) > 0
     assert load_run(tmp_path / "a").verdicts == load_run(tmp_path / "b").verdicts
     lines = [next(x for x in r.out.splitlines() if "min_mean" in x) for r in (plain, shown)]
     assert lines[0] == lines[1]
@@ -295,9 +307,32 @@ def test_a_report_refuses_another_judges_correction_and_one_that_would_not_be_se
     assert "--html" in unseen.err
 
 
-def test_the_result_names_the_correction_by_the_hash_of_its_file(fitted: Path) -> None:
-    import hashlib
+def test_the_table_of_a_whole_conversation_has_a_column_of_corrected_values() -> None:
+    rubric = Rubric.model_validate({**RUBRIC.model_dump(), "unit": "conversation"})
+    found = verdict("c1", None, {"empathy": 3, "advice_safety": "truncated"}, rubric=rubric)
+    corrected = {("c1", None): {"empathy": CorrectedScore(3.0, 1.84, 0.6, True)}}
+    (summary,) = summarise(rubric, units(built([found], [], rubric=rubric)))
+    out = io.StringIO()
+    open_console(out, width=100).print(unit_table(rubric, summary, width=100, corrected=corrected))
+    rows = {line[:14].strip(): line[14:].split() for line in out.getvalue().splitlines()}
+    assert rows["Empathy"][:2] == ["3", "1.8!"]
+    assert next(line for line in out.getvalue().splitlines() if "Advice safety" in line).split()[2:] == ["?"]
+    assert "corr" in out.getvalue().splitlines()[0]
 
+
+def test_too_few_anchors_are_said_and_move_nothing(run: Run, opened: Opened, fitted: Path, tmp_path: Path) -> None:
+    def few(data: dict[str, Any]) -> None:
+        data["metrics"]["empathy"].update(status="too_few_anchors", anchors=3, moved=None, warnings=["3 anchors only"])
+
+    mine = changed(fitted, tmp_path / "c.json", few)
+    ran = run("score", talks(tmp_path / "n.jsonl", [3]), "--correction", mine, "--json", tmp_path / "r.json")
+    assert "n = 3 anchors; not corrected: 3 anchors only" in " ".join(ran.out.split())
+    found = strict((tmp_path / "r.json").read_text())["conversations"][0]["verdicts"][0]["corrected"]["empathy"]
+    assert (found["value"], found["p_fail"], found["reason"]) == (None, None, "3 anchors only")
+
+
+def test_the_result_names_the_correction_by_the_hash_of_its_file(fitted: Path) -> None:
     applied = load_applied(fitted)
     assert applied.correction == load_correction(fitted)
+    assert applied.file == "correction.json"
     assert applied.to_dict()["sha256"] == hashlib.sha256(fitted.read_bytes()).hexdigest()
