@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from .rubric import Rubric
@@ -19,7 +20,7 @@ class Composite:
     value    in points of the scale, or None with a `reason`
     failed   names of the metrics below their critical threshold
     failure  value < the rubric's failure_below, or any metric in `failed`; None where nothing failed but some
-             weighted metric is unscored, so that failure can be neither stated nor excluded
+             metric with a weight or a critical threshold is unscored: failure can be neither stated nor excluded
     """
 
     value: float | None
@@ -59,11 +60,12 @@ def composite(rubric: Rubric, scores: Mapping[str, Score]) -> Composite:
     elif not present:
         reason = "no metric applies"
     else:
-        value = sum(v * w for v, w in present) / sum(w for _, w in present)
+        value = _mean(present)
     failed = critical_failures(rubric, scores)
     low = value is not None and rubric.composite is not None and value < rubric.composite.failure_below
     failure: bool | None = bool(failed) or low
-    if not failure and unreadable:
+    critical = [m.name for m in rubric.metrics if m.critical is not None]
+    if not failure and (unreadable or any(isinstance(scores.get(n), Unscored) or n not in scores for n in critical)):
         failure = None
     everything = list(scores.values())
     return Composite(
@@ -78,9 +80,16 @@ def composite(rubric: Rubric, scores: Mapping[str, Score]) -> Composite:
     )
 
 
+def _mean(present: Sequence[tuple[float, float]]) -> float:
+    """The weighted mean, rounded once, of weights taken as they are written: in floating point 5, 5, 3, 0, 0, 1 with
+    the shipped weights came to 2.4999999999999996 and failed a threshold of 2.5 that they meet."""
+    weights = [Fraction(str(w)) for _, w in present]
+    return float(sum(Fraction(v) * w for (v, _), w in zip(present, weights, strict=True)) / sum(weights))
+
+
 def _band(rubric: Rubric, value: float | None, failure: bool | None) -> Band | None:
     if failure:
         return "failure"
-    if value is None or rubric.composite is None:
+    if value is None or failure is None or rubric.composite is None:  # what may be a failure yet has no band
         return None
     return "ceiling" if value >= rubric.composite.ceiling_from else "middle"

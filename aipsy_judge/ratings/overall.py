@@ -78,7 +78,9 @@ def overall_and_failing(
     total = (present * weight).sum(axis=-1)
     lacks = (missing & (weight > 0)).any(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        overall = np.where((total > 0) & ~lacks, (filled * weight).sum(axis=-1) / total, np.nan)
+        # Rounded past what weights in floating point get wrong: a mean on a threshold is on it (composite.py).
+        means = np.round((filled * weight).sum(axis=-1) / total, 12)
+        overall = np.where((total > 0) & ~lacks, means, np.nan)
     critical = np.array([yard.critical.get(m, -np.inf) for m in yard.scored])
     below = (present & (np.where(present, scores, np.inf) < critical)).any(axis=-1)
     if yard.failure_below is not None:
