@@ -107,7 +107,8 @@ class Grammar:
 
 
 def reference(model: LlamaCpp, prompt: list[int], form: AnswerForm) -> tuple[dict[str, str], dict[str, float]]:
-    """Labels by grammar-constrained greedy decoding after the prompt (evaluated by the caller), and per slot the smallest gap between two legal tokens."""
+    """Labels by grammar-constrained greedy decoding after the prompt (evaluated by the caller), and per slot the
+    smallest gap between two legal tokens."""
     model.trim(0, len(prompt))
     grammar = Grammar(model, gbnf(form))
     text, path, fed, labels, gaps = "", [], 0, {}, {}
