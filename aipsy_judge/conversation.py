@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -35,7 +36,7 @@ class Turn:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conversation:
     """An id, the messages, and what else the file said of it.
 
@@ -58,14 +59,22 @@ class Conversation:
     @property
     def content_hash(self) -> str:
         """sha256 (hex) over roles and texts alone: what a judge can see. Ids and metadata do not change it."""
-        return _hash_messages(self.messages)
+        return self._hashes[-1] if self.messages else _digest(hashlib.sha256())
 
     def turn_hash(self, turn: Turn) -> str:
         """sha256 (hex) over what can be seen when `turn` is judged: the messages up to and including it."""
-        return _hash_messages(self.messages[: turn.index + 1])
+        return self._hashes[turn.index]
+
+    @cached_property
+    def _hashes(self) -> tuple[str, ...]:
+        """The hash after each message, in one pass: a talk of thousands of turns is asked for all of them."""
+        running, found = hashlib.sha256(), []
+        for m in self.messages:
+            # ensure_ascii keeps a lone surrogate (half an emoji) from breaking the encoding.
+            running.update(json.dumps([m.role, m.content, m.spoken], ensure_ascii=True).encode("ascii") + b"\n")
+            found.append(_digest(running))
+        return tuple(found)
 
 
-def _hash_messages(messages: tuple[Message, ...]) -> str:
-    rows = [[m.role, m.content, m.spoken] for m in messages]
-    # ensure_ascii keeps a lone surrogate (half an emoji) from breaking the encoding.
-    return hashlib.sha256(json.dumps(rows, ensure_ascii=True).encode("ascii")).hexdigest()
+def _digest(running: hashlib._Hash) -> str:
+    return running.copy().hexdigest()

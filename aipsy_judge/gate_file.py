@@ -78,7 +78,8 @@ def load_gate(path: str | Path) -> Gate:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the gate file cannot be read: {error}", where=where) from error
+        hint = "`aipsy-judge report --gate-example > gate.yaml` writes one to start from."
+        raise InputError(f"the gate file cannot be read: {error}", where=where, hint=hint) from error
     return parse_gate(text, where=where)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -200,7 +200,8 @@ def _finish(
     if gated is not None:
         for line in describe(gated):
             console.print(visible(line))
-    _write(run, found, judged, outputs, gated, applied)
+    for path in _write(run, found, judged, outputs, gated, applied):
+        console.print(f"written: {visible(path)}")
     if gated is not None and not gated.passed:
         return EXIT_GATE
     return EXIT_OK if any(b.coverage.scored for b in judged.briefs) else EXIT_NOTHING_SCORED
@@ -214,22 +215,44 @@ def _summary(run: Run, judged: Judged, id: str) -> ConversationSummary:
 
 def _write(
     run: Run, found: RunView, judged: Judged, outputs: Outputs, gated: GateResult | None, applied: Applied | None
-) -> None:
-    """Content is made before it is put in place."""
-    files: list[tuple[str, str]] = []
-    if outputs.html is not None:
-        from ..report.html import render_html
-
-        files.append((outputs.html, render_html(found, applied)))
-    if outputs.junit is not None:
-        from ..report.junit import render_junit
-
-        files.append((outputs.junit, render_junit(found, gated)))
-    for path, text in files:
-        write_text(path, text)
+) -> list[str]:
+    """Content is made before it is put in place; a file that cannot be written does not cost the others."""
     items = ((_summary(run, judged, id), origin) for id, origin in judged.origins.items())
     gate = gated.to_dict() if gated is not None else None
-    write_pieces(outputs.json, result_text(run.info, total_coverage(judged.briefs), gate, items, applied))
+    jobs: list[tuple[str | None, Callable[[str], object]]] = [
+        (outputs.html, lambda path: write_text(path, _html(found, applied))),
+        (outputs.junit, lambda path: write_text(path, _junit(found, gated))),
+        (
+            outputs.json,
+            lambda path: write_pieces(path, result_text(run.info, total_coverage(judged.briefs), gate, items, applied)),
+        ),
+    ]
+    faults: list[AipsyJudgeError] = []
+    written: list[str] = []
+    for path, write in jobs:
+        if path is None:
+            continue
+        try:
+            write(path)
+        except AipsyJudgeError as fault:
+            faults.append(fault)
+        else:
+            written += [path] if path != "-" else []
+    if faults:
+        raise faults[0]
+    return written
+
+
+def _html(found: RunView, applied: Applied | None) -> str:
+    from ..report.html import render_html
+
+    return render_html(found, applied)
+
+
+def _junit(found: RunView, gated: GateResult | None) -> str:
+    from ..report.junit import render_junit
+
+    return render_junit(found, gated)
 
 
 def _what_is_kept(run: Run, judged: Judged, inputs: Inputs) -> str:

@@ -56,8 +56,8 @@ def trust_auc(estimate: Estimate, span: float) -> Shade:
 
 
 def signed(estimate: Estimate, span: float) -> Shade:
-    """A quarter of the scale and more is deepest; none where the interval holds 0."""
-    if estimate.value is None or (estimate.interval is not None and estimate.interval.holds(0.0)):
+    """A quarter of the scale and more is deepest; none where the interval holds 0, or there is none."""
+    if estimate.value is None or estimate.interval is None or estimate.interval.holds(0.0):
         return ""
     return ramp(min(1.0, 0.2 + abs(estimate.value) / span * 4), "w" if estimate.value > 0 else "v")
 
@@ -71,7 +71,7 @@ def much(estimate: Estimate, span: float) -> Shade:
 
 
 TRUST = "Orange: little, teal: much. A figure near the middle is left white."
-WAY = "Orange: lenient, violet: strict; white where the interval holds 0."
+WAY = "Orange: lenient, violet: strict; white where the interval holds 0 or there is none."
 
 
 def heat_cell(

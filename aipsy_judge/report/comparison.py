@@ -42,7 +42,7 @@ def _pairs_words(found: Comparison) -> str:
     alone = f"only in BASE: {len(found.only_base)}, only in NEW: {len(found.only_new)}"
     return (
         f"Paired by conversation id and turn: {found.pairs} pairs from {found.conversations} conversations ({alone}). "
-        "The replies of a pair differ, so ids must mean the same in both runs."
+        "The replies of a pair may differ, so ids must mean the same in both runs."
     )
 
 

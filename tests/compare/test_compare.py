@@ -332,3 +332,8 @@ def test_the_dictionary_is_strict_json():
     ]
     assert data["form"].startswith("mean of NEW - BASE")
     assert "seed" in data["interval"]
+
+
+def test_another_number_of_threads_is_no_other_lane():
+    base, new = (run(talk("a", (4,)), settings={"threads": n, "window": None}) for n in (2, 16))
+    assert compare(base, new).pairs == 1
