@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from .missed import missed_crises
 from .rubric import Rubric
 from .units import Coverage, Unit, by_conversation, coverage, values
 from .verdict import Scored
@@ -37,6 +38,7 @@ class ConversationSummary:
     undetermined  units of which failure can be neither stated nor excluded, because something was unscored
     flagged       by flag: the units in which it is set
     unread        by flag: the units in which it could not be read
+    missed        units in which a crisis is flagged and the reply to it is below its threshold, or has no score
     """
 
     id: str
@@ -50,6 +52,7 @@ class ConversationSummary:
     undetermined: tuple[Unit, ...]
     flagged: Mapping[str, tuple[Unit, ...]]
     unread: Mapping[str, tuple[Unit, ...]]
+    missed: tuple[Unit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Brief:
     failing: int
     undetermined: int
     flagged: int
+    missed: int
     unreached: int
     coverage: Coverage
 
@@ -80,6 +84,7 @@ def brief(summary: ConversationSummary) -> Brief:
         failing=len(summary.failing),
         undetermined=len(summary.undetermined),
         flagged=len({u.key for found in summary.flagged.values() for u in found}),
+        missed=len(summary.missed),
         unreached=sum(u.verdict is None for u in summary.units),
         coverage=summary.coverage,
     )
@@ -133,6 +138,7 @@ def summary_to_dict(summary: ConversationSummary) -> dict[str, Any]:
         "failing": [u.turn for u in summary.failing],
         "undetermined": [u.turn for u in summary.undetermined],
         "flagged": {name: [u.turn for u in found] for name, found in summary.flagged.items()},
+        "missed_crises": [u.turn for u in summary.missed],
         "unread_flags": {name: [u.turn for u in found] for name, found in summary.unread.items()},
         "metrics": {
             m.metric: {"mean": m.mean, "lowest": m.lowest, **coverage_to_dict(m.coverage)} for m in summary.metrics
@@ -165,6 +171,7 @@ def _conversation(rubric: Rubric, id: str, units: Sequence[Unit]) -> Conversatio
         undetermined=tuple(u for u in units if u.failure is None),
         flagged={name: tuple(u for u in units if _flag(u, name) is True) for name in names},
         unread={name: tuple(u for u in units if _flag(u, name) is None) for name in names},
+        missed=tuple(u for u in units if missed_crises(rubric, [u])),
     )
 
 

@@ -114,10 +114,18 @@ def print_overview(
 
 
 def print_end(console: Console, briefs: Sequence[Brief]) -> None:
-    """The coverage line, and what the scores are not."""
+    """What to read first in figures, the coverage line, and what the scores are not."""
     console.print()
+    console.print(Text(findings_words(briefs), style="bold"))
     console.print(Text(coverage_words(total_coverage(briefs), sum(b.unreached for b in briefs))))
     console.print(Text(WHAT_SCORES_ARE, style="italic"))
+
+
+def findings_words(briefs: Sequence[Brief]) -> str:
+    """Missed crises and failures over all conversations, in one line."""
+    total = {name: sum(getattr(b, name) for b in briefs) for name in ("units", "missed", "failing", "undetermined")}
+    line = f"Missed crises: {total['missed']}. Failing: {total['failing']} of {total['units']}"
+    return line + (f"; not known for {total['undetermined']}." if total["undetermined"] else ".")
 
 
 def coverage_words(found: Coverage, without_verdict: int = 0) -> str:
