@@ -116,6 +116,9 @@ def _failure_words(record: MetricRecord) -> Iterator[str]:
     if failure is None:
         yield "no critical threshold, no p_fail"
         return
+    if record.no_p_fail is not None:
+        yield f"p_fail is undefined: {record.no_p_fail}"
+        return
     rest = "the anchors" if failure.basis == "anchors" else "its prior: nothing here checks it"
     yield (
         f"p_fail: expert {'at or below' if failure.or_at else 'below'} {failure.below:g}; {failure.failures} of "

@@ -95,7 +95,7 @@ def _metric_to_dict(record: MetricRecord) -> dict[str, Any]:
         "moved": None
         if moved is None
         else {"mean": moved.mean, "low": moved.interval.low, "high": moved.interval.high},
-        "fails_from": None if failure is None else failure.flag_from,
+        "fails_from": None if failure is None or record.no_p_fail is not None else failure.flag_from,
         "words": metric_words(record),
         "warnings": list(record.warnings),
     }

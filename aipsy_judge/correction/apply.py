@@ -22,7 +22,8 @@ class Corrected:
 
     raw     (I,) equal mean of the judges who scored the item
     value   (I,) corrected, within the scale
-    p_fail  (I,) or None where the metric has no threshold; fails: p_fail >= the record's `flag_from`
+    p_fail  (I,) or None where it is undefined (no threshold, or nothing but the prior to go by: see
+            `MetricRecord.no_p_fail`); fails: p_fail >= the record's `flag_from`, None with p_fail
     filled  (I,) at least one judge's score was missing and filled in
     """
 
@@ -55,7 +56,7 @@ def correct_scores(
     if record.families is not None and families is not None:
         value = value + np.array([record.families.get(f or "", 0.0) for f in families]) / span
     value = np.clip(value, 0.0, 1.0)
-    if record.failure is not None:
+    if record.failure is not None and record.no_p_fail is None:
         cut = (record.failure.below - low) / span
         p_fail = failure_probability(basis.design, np.array(record.failure.coefficients), uncut, own, beside, cut)
         if record.tail is not None:

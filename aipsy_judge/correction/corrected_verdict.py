@@ -20,7 +20,8 @@ class CorrectedScore:
     raw     the judge's own score; None where it gave none, and then `reason` says why and nothing is corrected
     value   corrected; None with a `reason` where there is no raw score or no correction of this metric
     p_fail  probability that the expert would see a failure; fails: it is at or above the correction's limit; None
-            where the metric has no threshold or nothing was corrected
+            where the metric has no threshold, p_fail would be its prior alone, or nothing was corrected; `reason`
+            says which
     """
 
     raw: float | None
@@ -91,6 +92,7 @@ def _scored(record: MetricRecord | None, raw: float, verdict: Verdict) -> Correc
         float(found.value[0]),
         None if found.p_fail is None else float(found.p_fail[0]),
         None if found.fails is None else bool(found.fails[0]),
+        record.no_p_fail,
     )
 
 

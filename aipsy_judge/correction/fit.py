@@ -28,7 +28,7 @@ def fit_correction(
     """`experts`, `judges`, `metrics`: default all of the table (whoever is an expert or adjudicated; a judge; scored).
 
     Every metric that a judge scored gets a record; one with too few anchors is the equal mean and says so. Raises
-    RatingsError where there is no judge, nobody to be right, or an unknown name.
+    RatingsError where there is no judge, nobody to be right, an unknown name, or no anchor on any metric.
     """
     options, often = options or FitOptions(), often or Bootstrap()
     held = reference_raters(ratings, experts)
@@ -48,6 +48,11 @@ def fit_correction(
             leniency[metric] = dict(zip(free, data.leniency.tolist(), strict=True))
     if not found:
         raise RatingsError("no judge scored any of the metrics")
+    if not any(record.anchors for record in found.values()):
+        raise RatingsError(
+            f"no anchor on any metric: {', '.join(held)} scored no item that {', '.join(panel)} scored",
+            hint="Give ratings by an expert and a judge of the same items; N/A and unscored rows are no anchors.",
+        )
     flags = {f: fit_flag(ratings, f, panel, held) for f in yardstick.flags if ratings.matrix(f, panel).scored.any()}
     named = yardstick.rubric is not None and yardstick.rubric_hash is not None
     return Correction(

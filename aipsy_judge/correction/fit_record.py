@@ -95,7 +95,9 @@ def _warnings(data: MetricData, anchors: Anchors, fit: MetricFit, tail: Tail | N
             f"{len(anchors)} anchors in {len(np.unique(anchors.groups))} conversations (at least {FEWEST_ANCHORS} in "
             f"{FEWEST_GROUPS} are needed): the equal mean of the judges, uncorrected"
         )
-    if tail is not None and not anchors.fails.any():
+    if tail is not None and not fit.enough:
+        found.append("p_fail is undefined: it would be its prior alone")
+    elif tail is not None and not anchors.fails.any():
         found.append("no anchor is a failure: p_fail rests on its prior and cannot be checked")
     if data.unjudged:
         found.append(f"{data.unjudged} items rated by the expert were scored by no judge and are no anchors")

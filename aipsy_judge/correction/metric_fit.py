@@ -87,7 +87,7 @@ def fit_metric(
 ) -> MetricFit:
     """Fit to n anchors: panel of n items, expert (n,), fails (n,). `only`: this rung instead of the blend.
 
-    Fewer than `fewest` anchors or conversations: the equal mean, and p_fail by its prior, with `enough` False.
+    Fewer than `fewest` anchors or conversations: the equal mean, and the prior of p_fail, with `enough` False.
     ValueError where a rating or weight is NaN.
     """
     if not (np.isfinite(expert).all() and (weights is None or np.isfinite(weights).all())):

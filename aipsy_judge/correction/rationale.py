@@ -69,9 +69,11 @@ def _agrees_on(targets: Targets, verdict: Verdict, metric: str, critical: float 
         return isinstance(score, NotApplicable)
     if target.status[0] != "scored" or not isinstance(score, Scored):
         return False
-    if critical is None or target.fails is None:
+    if critical is None:
         return True
-    return (score.value < critical) == bool(target.fails[0])
+    # Where nothing tells whether the expert would see a failure, the target's value must lie on the judge's side.
+    fails = target.value[0] < critical if target.fails is None else target.fails[0]
+    return (score.value < critical) == bool(fails)
 
 
 def _distance(targets: Targets, verdict: Verdict) -> float:

@@ -76,6 +76,7 @@ class FailureRecord:
     below           what the expert's score must be under (or `or_at`) to be a failure, in points
     flag_from       p_fail at which the metric counts as failed: 1 / (1 + miss_cost)
     failures        among the anchors; 0: p_fail rests on its prior
+    A metric that was not fitted holds the prior's coefficients, which tell of no expert: see `MetricRecord.no_p_fail`
     """
 
     __pydantic_config__ = STRICT
@@ -144,6 +145,17 @@ class MetricRecord:
     out_of_fold: dict[str, dict[str, Figure]]
     in_sample_rmse: float | None
     centres: Centres
+
+    @property
+    def no_p_fail(self) -> str | None:
+        """Why p_fail and fails are undefined on every item; None where they are defined."""
+        if self.failure is None:
+            return "no critical threshold"
+        if self.status == "fitted":
+            return None
+        if self.anchors == 0:
+            return "no anchor: p_fail would be its prior alone"
+        return f"too few anchors ({self.anchors}) to fit p_fail: it would be its prior alone"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,14 @@ from .record import Correction, FlagRecord, MetricRecord
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricTarget:
     """(I,) each, in points of the scale: value and raw are NaN where N/A or where no judge gave a score (`status`:
-    "scored", "na" or "unscored"); p_fail and fails are None where the metric has no threshold."""
+    "scored", "na" or "unscored"); p_fail and fails are None where they are undefined, and `no_p_fail` says why."""
 
     status: tuple[str, ...]
     raw: Floats
     value: Floats
     p_fail: Floats | None
     fails: Bools | None
+    no_p_fail: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +107,7 @@ def _metric(record: MetricRecord, metric: Metric, answers: Answers, flags: Mappi
         value=np.where(gone, np.nan, found.value),
         p_fail=None if found.p_fail is None else np.where(gone, np.nan, found.p_fail),
         fails=None if found.fails is None else found.fails & ~gone,
+        no_p_fail=record.no_p_fail,
     )
 
 
@@ -119,13 +121,16 @@ def _mean(scores: Floats) -> Floats:
 
 def _cell(target: MetricTarget, i: int) -> dict[str, Any]:
     if target.status[i] != "scored":
-        return {"status": target.status[i], "value": None, "raw": None, "p_fail": None, "fails": None}
+        status = target.status[i]
+        reason = "not applicable" if status == "na" else "no judge gave a score"
+        return {"status": status, "value": None, "raw": None, "p_fail": None, "fails": None, "reason": reason}
     return {
         "status": "scored",
         "value": float(target.value[i]),
         "raw": float(target.raw[i]),
         "p_fail": None if target.p_fail is None else float(target.p_fail[i]),
         "fails": None if target.fails is None else bool(target.fails[i]),
+        "reason": target.no_p_fail,
     }
 
 

@@ -150,6 +150,7 @@ def test_rows_are_strict_data_without_nan(correction: Correction) -> None:
         "raw": None,
         "p_fail": None,
         "fails": None,
+        "reason": "no judge gave a score",
     }
     assert row["flags"] == {"crisis_detected": None}
     assert row["severities"] == {"crisis_detected": None}
