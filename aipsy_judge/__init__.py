@@ -49,7 +49,7 @@ _HOME = {
     "Verdict": "verdict",
     "composite": "composite",
     "load_rubric": "rubric",
-    "open_judge": "judge",
+    "open_judge": "opening",
     "read": "transcripts",
 }
 
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from .composite import composite
     from .conversation import Conversation, Message, Turn
     from .errors import AipsyJudgeError
-    from .judge import Judge, JudgeOptions, Lane, open_judge
+    from .judge import Judge, JudgeOptions, Lane
+    from .opening import open_judge
     from .rubric import Rubric, load_rubric
     from .transcripts import read
     from .verdict import NotApplicable, Scored, Unscored, Verdict

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .answer import NA, NO, YES, AnswerForm, Option, Slot, flag_slots, metric_slot, subsets
 from .cache_folder import cache_folder
-from .contracts import Contract
+from .contract import Contract
 from .conversation import Conversation
 from .errors import ContractError
 from .prompt import ChatMessage, Piece, Tags, history

@@ -1,16 +1,14 @@
-"""Judge: weights + rubric + contract. `open_judge(name or path)`, then `judge.score(conversation)`."""
+"""Judge: weights + rubric + contract. `open_judge(name or path)` gives one (opening.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from .conversation import Conversation
-from .errors import InputError
-from .rubric import DEFAULT_RUBRIC, Rubric, load_rubric
+from .rubric import Rubric
 from .verdict import Verdict
 
 Rationale = Literal["always", "flagged", "never"]
@@ -85,35 +83,3 @@ class Judge(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
-
-
-def open_judge(
-    name: str | Path | None = None,
-    *,
-    rubric: str | Path | Rubric | None = None,
-    contract: str | None = None,
-    adapter: str | Path | None = None,
-    options: JudgeOptions | None = None,
-) -> Judge:
-    """The judge called `name`: a known judge, a GGUF file, or None for the best that is installed.
-
-    `openai:MODEL@URL` and `ollama:MODEL@URL` name a server, `fake` a stand-in for tests. `rubric` is a name, a file
-    or a Rubric; `contract` overrides how weights of unknown origin are asked; `adapter` is a LoRA GGUF beside them.
-
-    Raises RubricError, WeightsError, ContractError, CapacityError or BackendError; InputError for an adapter that the
-    judge could not wear.
-    """
-    chosen = options or JudgeOptions()
-    asked = rubric if isinstance(rubric, Rubric) else load_rubric(rubric if rubric is not None else DEFAULT_RUBRIC)
-    if name is not None and str(name).split(":", 1)[0] in ("openai", "ollama", "fake"):
-        if adapter is not None:
-            raise InputError(
-                f"an adapter goes beside weights on this machine, and {name} has none: it would be left out silently",
-                where=str(adapter),
-            )
-        from .served_judge import open_served
-
-        return open_served(str(name), asked, contract or "full", chosen)
-    from .open_local import open_local
-
-    return open_local(name, asked, contract, Path(adapter) if adapter is not None else None, chosen)

@@ -11,7 +11,7 @@ from . import __version__
 from .answer import AnswerForm, full_form
 from .backends.protocol import TokenBackend
 from .composite import composite
-from .contracts import Contract
+from .contract import Contract
 from .conversation import Conversation, Message
 from .engine.choice import SlotReading
 from .engine.encode import answer_tokenizer, encode, marker_ids

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .contracts import load_contract
+from .errors import ContractError
 from .judge import JudgeOptions
 from .local_judge import LocalJudge
 from .rubric import Rubric
@@ -15,13 +16,18 @@ from .weights import find_weights
 def open_local(
     name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, options: JudgeOptions
 ) -> LocalJudge:
-    """See judge.open_judge."""
+    """See opening.open_judge."""
     from .backends.amx import extra_buffers_work
     from .backends.llamacpp import LlamaCpp, LlamaCppOptions
 
     weights = find_weights(name)
     if adapter is not None:
         weights = replace(weights, adapter=adapter)
+    if contract is not None and weights.own_contract and contract != weights.contract:
+        raise ContractError(
+            f"{weights.name} was trained to be asked by the contract {weights.contract}, not {contract}",
+            hint="Leave out --contract: what it says when asked otherwise is no score.",
+        )
     asked = load_contract(contract or weights.contract)
     backend = LlamaCpp(
         weights.model,

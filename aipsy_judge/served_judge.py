@@ -11,7 +11,8 @@ from typing import Any, Self
 from . import __version__
 from .backends.protocol import Reply, ReplyBackend
 from .composite import composite
-from .contracts import Contract, load_contract
+from .contract import Contract
+from .contracts import load_contract
 from .conversation import Conversation
 from .errors import AccessError, BackendError, CapacityError, ContractError, InputError
 from .judge import Judge, JudgeOptions, Lane, Rationale
@@ -226,7 +227,7 @@ class ServedJudge:
 
 
 def open_served(name: str, rubric: Rubric, contract: str, options: JudgeOptions) -> Judge:
-    """The judge on a server that `name` names; `fake` is a stand-in for tests. See judge.open_judge."""
+    """The judge on a server that `name` names; `fake` is a stand-in for tests. See opening.open_judge."""
     if name == "fake":
         from .backends.fake import FakeJudge
 

@@ -17,6 +17,7 @@ from .machine import this_machine
 class Weights:
     """A judge's files and how it is to be asked.
 
+    own_contract      it was trained on `contract` and is asked by no other
     rubric_hash       the rubric it was trained on; None: trained on none, so any may be asked
     temperatures      per slot, from calibration on validation data; 1 where not given
     legal_mass_floor  under it a reading is Unscored("off_contract")
@@ -27,6 +28,7 @@ class Weights:
     model: Path
     adapter: Path | None = None
     contract: str = "full"
+    own_contract: bool = False
     rubric_hash: str | None = None
     temperatures: Mapping[str, float] = field(default_factory=dict)
     legal_mass_floor: float = 0.0
@@ -96,6 +98,7 @@ def _of_known(judge: KnownJudge, path: Path, *, check: bool) -> Weights:
         name=judge.name,
         model=path,
         contract=judge.contract,
+        own_contract=judge.contract != "full",  # what needs no training is asked by "full"
         legal_mass_floor=UNTRAINED_FLOOR,
         remarks=(judge.about,),
     )

@@ -31,7 +31,7 @@ from llama_cpp.llama_grammar import LlamaGrammar
 from aipsy_judge.backends.amx import extra_buffers_work
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 from aipsy_judge.backends.protocol import Feed, Logits
-from aipsy_judge.contracts import COMPACT, FULL, Contract
+from aipsy_judge.contract import COMPACT, FULL, Contract
 from aipsy_judge.conversation import Conversation
 from aipsy_judge.judge import Rationale
 from aipsy_judge.local_judge import LocalJudge

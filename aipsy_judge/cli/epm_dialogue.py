@@ -25,7 +25,8 @@ from ..epm.remarks import remarks
 from ..epm.report import dialogue_report
 from ..epm.sheets import dialogue_sheet
 from ..errors import EXIT_NOTHING_SCORED, EXIT_OK, InputError
-from ..judge import Judge, JudgeOptions, open_judge
+from ..judge import Judge, JudgeOptions
+from ..opening import open_judge
 from ..report.wording import plural
 from ..rubric import Rubric
 from ..strict_json import dumps

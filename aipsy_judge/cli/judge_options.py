@@ -38,7 +38,8 @@ class JudgeChoice:
     def open(self, *, announce: bool = True) -> Judge:
         """The judge; the best installed one where none is named. A line on stderr says where text goes, if it does
         and `announce` is not False."""
-        from ..judge import JudgeOptions, open_judge
+        from ..judge import JudgeOptions
+        from ..opening import open_judge
 
         options = JudgeOptions(
             threads=self.threads,

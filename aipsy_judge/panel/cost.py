@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..contracts import Contract
+from ..contract import Contract
 from ..conversation import Conversation
 from ..journal import scan
 from ..judge import Rationale

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from ..answer import full_form
-from ..contracts import Contract
+from ..contract import Contract
 from ..conversation import Conversation
 from ..judge import Rationale
 from ..prompt import ChatMessage

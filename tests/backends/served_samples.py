@@ -3,7 +3,7 @@
 import json
 
 from aipsy_judge.backends.fake import FakeBackend
-from aipsy_judge.contracts import FULL
+from aipsy_judge.contract import FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.schema import answer_schema

@@ -9,7 +9,7 @@ from loopback_server import serving
 from aipsy_judge.backends.remote import OpenAIBackend
 from aipsy_judge.backends.server_name import parse_server_name
 from aipsy_judge.backends.trap import honours_schema
-from aipsy_judge.contracts import FULL
+from aipsy_judge.contract import FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.reread import reread
 from aipsy_judge.rubric import load_rubric

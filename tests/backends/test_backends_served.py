@@ -7,9 +7,10 @@ from served_samples import RUBRIC, answer, chat, reasons
 from aipsy_judge.backends.fake import FakeJudge
 from aipsy_judge.backends.remote import OpenAIBackend
 from aipsy_judge.backends.server_name import parse_server_name
-from aipsy_judge.contracts import FULL
+from aipsy_judge.contract import FULL
 from aipsy_judge.errors import InputError
-from aipsy_judge.judge import JudgeOptions, open_judge
+from aipsy_judge.judge import JudgeOptions
+from aipsy_judge.opening import open_judge
 from aipsy_judge.served_judge import ServedJudge, open_served
 from aipsy_judge.verdict import Scored
 

@@ -7,7 +7,7 @@ from served_samples import RUBRIC, answer, chat, judge, one, reasons
 
 from aipsy_judge.backends.fake import FakeBackend
 from aipsy_judge.backends.protocol import Reply
-from aipsy_judge.contracts import COMPACT, FULL, Contract
+from aipsy_judge.contract import COMPACT, FULL, Contract
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import AccessError, BackendError, CapacityError, ContractError
 from aipsy_judge.schema import answer_schema

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import aipsy_judge.judge
+import aipsy_judge.opening
 from aipsy_judge.backends.fake import FakeJudge
 from aipsy_judge.cli.main import main
 from aipsy_judge.rubric import load_rubric
@@ -69,7 +69,7 @@ def opened(monkeypatch):
         asked.append({"name": name, "rubric": rubric, "contract": contract, "adapter": adapter, "options": options})
         return asked.judge or FakeJudge(load_rubric(rubric or "aipsy-judge-v1"))
 
-    monkeypatch.setattr(aipsy_judge.judge, "open_judge", fake_open)
+    monkeypatch.setattr(aipsy_judge.opening, "open_judge", fake_open)
     return asked
 
 

@@ -283,7 +283,7 @@ def test_control_c_while_the_judge_is_opened_ends_with_130_too(run, opened, talk
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("aipsy_judge.judge.open_judge", interrupt)
+    monkeypatch.setattr("aipsy_judge.opening.open_judge", interrupt)
     ran = run("score", talk)
     assert ran.code == 130
     assert "Traceback" not in ran.err

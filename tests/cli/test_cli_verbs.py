@@ -236,7 +236,7 @@ def test_doctor_on_a_file_counts_and_sends_nothing_to_a_judge_elsewhere(run, ope
 def test_doctor_finds_out_whether_a_server_holds_to_a_schema(run, opened, monkeypatch, tmp_path, reply, constrained):
     from aipsy_judge.backends.fake import FakeBackend
     from aipsy_judge.backends.slot_window import SlotWindow
-    from aipsy_judge.contracts import FULL
+    from aipsy_judge.contract import FULL
     from aipsy_judge.served_judge import ServedJudge
 
     monkeypatch.setattr("aipsy_judge.cli.doctor_job.slot_window", lambda server: SlotWindow(4096, 4))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from toy_model import ToyModel
 
-from aipsy_judge.contracts import COMPACT, FULL
+from aipsy_judge.contract import COMPACT, FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import BackendError, CapacityError
 from aipsy_judge.local_judge import LocalJudge

@@ -15,7 +15,7 @@ import pytest
 from run_builder import run as built
 from run_builder import verdict
 
-import aipsy_judge.judge
+import aipsy_judge.opening
 from aipsy_judge.backends.fake import FakeAnswer, FakeJudge
 from aipsy_judge.cli.main import main
 from aipsy_judge.conversation import Conversation, Turn
@@ -73,7 +73,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
         asked.append(name)
         return FakeJudge(RUBRIC, answer=lenient, name=asked.judge)
 
-    monkeypatch.setattr(aipsy_judge.judge, "open_judge", fake_open)
+    monkeypatch.setattr(aipsy_judge.opening, "open_judge", fake_open)
     return asked
 
 
@@ -111,7 +111,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judge = FakeJudge(RUBRIC, answer=lenient, name=JUDGE)
     out = folder / "correction.json"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(aipsy_judge.judge, "open_judge", lambda *_, **__: judge)
+        patched.setattr(aipsy_judge.opening, "open_judge", lambda *_, **__: judge)
         for words in (
             ["score", str(talks(folder / "talks.jsonl", list(range(ITEMS)))), "--out", str(folder / "run")],
             ["correct", "fit", str(folder / "run"), str(folder / "experts.csv"), "--rater", JUDGE, "--expert",

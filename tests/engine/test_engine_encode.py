@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_model import MARKERS, TEMPLATE, ToyModel
 
-from aipsy_judge.contracts import COMPACT, FULL
+from aipsy_judge.contract import COMPACT, FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.encode import encode
 from aipsy_judge.errors import WeightsError

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from toy_model import ToyModel
 
 from aipsy_judge.answer import NA, AnswerForm, Option, Slot
-from aipsy_judge.contracts import COMPACT, FULL
+from aipsy_judge.contract import COMPACT, FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.run import Engine, Question
 from aipsy_judge.engine.slots import AnswerReader

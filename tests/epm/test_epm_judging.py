@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from aipsy_judge.backends.fake import FakeBackend, FakeJudge
 from aipsy_judge.cli.epm import command
-from aipsy_judge.contracts import FULL
+from aipsy_judge.contract import FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.epm.evidence import candidates, find_quotes
 from aipsy_judge.epm.forms import Quote

@@ -14,7 +14,8 @@ from aipsy_judge.cli.epm import command
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.epm.evidence import AsksOtherwise, quote_rubric
 from aipsy_judge.epm.pack import load_pack
-from aipsy_judge.judge import JudgeOptions, open_judge
+from aipsy_judge.judge import JudgeOptions
+from aipsy_judge.opening import open_judge
 from aipsy_judge.prompt import ChatMessage, Piece
 from aipsy_judge.strict_json import dumps
 from aipsy_judge.verdict import Scored, Unscored

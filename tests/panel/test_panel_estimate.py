@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aipsy_judge.contracts import FULL
+from aipsy_judge.contract import FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import InputError
 from aipsy_judge.panel import Member, Price, estimate, kin, load_prices, make_members

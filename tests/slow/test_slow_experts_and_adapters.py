@@ -10,7 +10,7 @@ from noise_adapter import write_noise_adapter
 from real_models import gemma4_tiny, smollm2
 
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
-from aipsy_judge.contracts import COMPACT
+from aipsy_judge.contract import COMPACT
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.gguf_header import read_gguf_header

@@ -19,7 +19,7 @@ from real_models import bias_of, gemma4_tiny, smollm2_f32
 from aipsy_judge.answer import AnswerForm, Option, Slot
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 from aipsy_judge.backends.protocol import Feed
-from aipsy_judge.contracts import COMPACT, FULL
+from aipsy_judge.contract import COMPACT, FULL
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.encode import encode
 from aipsy_judge.engine.tree import common_prefix
