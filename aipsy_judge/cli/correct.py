@@ -9,6 +9,11 @@ import click
 
 from .ratings_options import TableOptions, ratings_options
 
+NOTHING = (
+    "Nothing was corrected: every row is N/A, unscored, or the plain mean of a metric with too few anchors.\n"
+    "Give ratings with scores by the correction's judges on its metrics, or fit it to more anchors."
+)
+
 
 @click.group()
 def command() -> None:
@@ -108,11 +113,13 @@ def apply(
     """Apply a correction to the judges' ratings in PATHS.
 
     Without --rubric: a row a metric and item, raw mean and corrected value, as a table that every verb reads (rater
-    "target"), with p_fail beside it. With --rubric: an item a line, with N/A, flags and severity fused.
+    "target"), with p_fail beside it. With --rubric: an item a line, with N/A, flags and severity fused. What the
+    judges left N/A or unscored stands there as that. Exit code 4: nothing was corrected.
     """
     from ..atomic import check_writable, write_text
     from ..correction.files import load_correction
     from ..correction.output import metric_rows, target_rows, to_text
+    from ..errors import EXIT_NOTHING_SCORED
     from ..ratings import load_ratings
     from ..rubric import load_rubric
 
@@ -120,15 +127,18 @@ def apply(
     correction = load_correction(file)
     ratings = load_ratings(paths, empty=empty)
     if rubric is not None:
-        rows, notes = target_rows(correction, ratings, load_rubric(rubric))
+        found = target_rows(correction, ratings, load_rubric(rubric))
         as_csv = False
     else:
-        rows, notes = metric_rows(correction, ratings)
+        found = metric_rows(correction, ratings)
         as_csv = out.suffix != ".jsonl"
-    write_text(out, to_text(rows, as_csv=as_csv))
-    for note in notes:
+    write_text(out, to_text(found.rows, as_csv=as_csv))
+    for note in found.notes:
         click.echo(f"note: {note}")
-    click.echo(f"{len(rows):,} rows: {out}")
+    click.echo(f"{len(found.rows):,} rows: {out}")
+    if found.corrected == 0:
+        click.echo(NOTHING, err=True)
+        raise SystemExit(EXIT_NOTHING_SCORED)
 
 
 @command.command()

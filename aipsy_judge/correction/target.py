@@ -20,6 +20,8 @@ from .fusion import fused_flag, fused_na, fused_severity
 from .numbers import Bools, Floats
 from .record import Correction, FlagRecord, MetricRecord
 
+NOT_APPLICABLE, NO_SCORE = "not applicable", "no judge gave a score"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricTarget:
@@ -122,7 +124,7 @@ def _mean(scores: Floats) -> Floats:
 def _cell(target: MetricTarget, i: int) -> dict[str, Any]:
     if target.status[i] != "scored":
         status = target.status[i]
-        reason = "not applicable" if status == "na" else "no judge gave a score"
+        reason = NOT_APPLICABLE if status == "na" else NO_SCORE
         return {"status": status, "value": None, "raw": None, "p_fail": None, "fails": None, "reason": reason}
     return {
         "status": "scored",
