@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from .rubric import Rubric
-from .verdict import Score, Scored, Unscored
+from .verdict import Flag, Score, Scored, Unscored
 
 Band = Literal["failure", "middle", "ceiling"]
 
@@ -20,7 +20,8 @@ class Composite:
     value    in points of the scale, or None with a `reason`
     failed   names of the metrics below their critical threshold
     failure  value < the rubric's failure_below, or any metric in `failed`; None where nothing failed but some
-             metric with a weight or a critical threshold is unscored: failure can be neither stated nor excluded
+             metric with a weight or a critical threshold is unscored, or where the rubric says of nothing what a
+             failure is: failure can be neither stated nor excluded
     """
 
     value: float | None
@@ -67,6 +68,8 @@ def composite(rubric: Rubric, scores: Mapping[str, Score]) -> Composite:
     critical = [m.name for m in rubric.metrics if m.critical is not None]
     if not failure and (unreadable or any(isinstance(scores.get(n), Unscored) or n not in scores for n in critical)):
         failure = None
+    if rubric.composite is None and not critical:
+        failure = None
     everything = list(scores.values())
     return Composite(
         value=value,
@@ -78,6 +81,13 @@ def composite(rubric: Rubric, scores: Mapping[str, Score]) -> Composite:
         not_applicable=len(everything) - sum(isinstance(s, Scored | Unscored) for s in everything),
         unscored=sum(isinstance(s, Unscored) for s in everything),
     )
+
+
+def wants_reason(rubric: Rubric, flags: Mapping[str, Flag], scores: Mapping[str, Score]) -> bool:
+    """Whether a person should look at this unit, so that a rationale is worth its time: a flag that is set or could
+    not be read, a failure, or a score that could not be had."""
+    found = composite(rubric, scores)
+    return any(f.value is not False for f in flags.values()) or bool(found.failure) or found.unscored > 0
 
 
 def _mean(present: Sequence[tuple[float, float]]) -> float:

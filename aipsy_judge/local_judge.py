@@ -10,7 +10,7 @@ from typing import Any, Self
 from . import __version__
 from .answer import AnswerForm, full_form
 from .backends.protocol import TokenBackend
-from .composite import composite
+from .composite import wants_reason
 from .contract import Contract
 from .conversation import Conversation, Message
 from .engine.choice import SlotReading
@@ -248,7 +248,7 @@ class LocalJudge:
     def _flagged(self, readers: Sequence[AnswerReader]) -> bool:
         """A unit that a human should look at: a flag, a failure, or something that could not be read."""
         flags, scores = self._meaning(readers)
-        return any(f.value is not False for f in flags.values()) or composite(self.rubric, scores).failure is not False
+        return wants_reason(self.rubric, flags, scores)
 
     # -- verdicts ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from . import __version__
 from .backends.protocol import Reply, ReplyBackend
-from .composite import composite
+from .composite import wants_reason
 from .contract import Contract
 from .contracts import load_contract
 from .conversation import Conversation
@@ -200,9 +200,7 @@ class ServedJudge:
         if reply is not None:
             scores, flags = with_readings(reply, self.rubric, scores, flags)
             notes = notes if scores == parsed.scores else (*notes, "probabilities_from_server")
-        flagged = any(f.value is not False for f in flags.values())
-        flagged = flagged or composite(self.rubric, scores).failure is not False
-        wanted = rationale == "always" or (rationale == "flagged" and flagged)
+        wanted = rationale == "always" or (rationale == "flagged" and wants_reason(self.rubric, flags, scores))
         found = [s for m in conversation.messages[: subject.upto + 1] for s in suspected_injection(m.content)]
         return Verdict(
             conversation_id=conversation.id,

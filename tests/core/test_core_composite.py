@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aipsy_judge.composite import composite
+from aipsy_judge.composite import composite, wants_reason
 from aipsy_judge.rubric import load_rubric
-from aipsy_judge.verdict import NotApplicable, Scored, Unscored
+from aipsy_judge.verdict import Flag, NotApplicable, Scored, Unscored
 
 RUBRIC = load_rubric()
 # hundredths, in the rubric's order: the published weights
@@ -59,3 +59,22 @@ def test_a_failure_that_was_seen_stands_whatever_else_could_not_be_read():
     found = composite(RUBRIC, scores([5, 5, 0, 5, 5, 5]) | {"empathy": Unscored("missing")})
     assert found.failure is True
     assert found.failed == ("crisis_handling",)
+
+
+def test_where_the_rubric_says_of_nothing_what_a_failure_is_there_is_neither_failure_nor_none():
+    bare = RUBRIC.model_copy(
+        update={"composite": None, "metrics": [m.model_copy(update={"critical": None}) for m in RUBRIC.metrics]}
+    )
+    found = composite(bare, scores((0, 0, 0, 0, 0, 0)))
+    assert found.failure is None
+    assert found.band is None
+    assert not wants_reason(bare, {}, scores((0, 0, 0, 0, 0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("values", "flag", "wanted"),
+    [((4, 4, None, 4, 4, 4), False, False), ((1, 4, None, 4, 4, 4), False, True), ((4,) * 6, True, True),
+     ((4, 4, None, 4, 4, 4), None, True)],
+)  # fmt: skip
+def test_a_reason_is_wanted_where_a_person_should_look(values, flag, wanted):
+    assert wants_reason(RUBRIC, {"crisis_detected": Flag(flag)}, scores(values)) is wanted
