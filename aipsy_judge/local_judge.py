@@ -26,7 +26,7 @@ from .prompt import ChatMessage
 from .readings import read_flags, read_scores
 from .rubric import Rubric
 from .subjects import Subject, subjects
-from .untrusted import suspected_injection
+from .untrusted import suspicions
 from .verdict import Flag, Score, Unscored, Verdict
 from .weights import Weights, file_sha256
 
@@ -268,7 +268,7 @@ class LocalJudge:
             scores=scores,
             flags=flags,
             rationale=text,
-            suspected_injection=_suspicions(conversation, asked.subject.upto),
+            suspected_injection=suspicions(m.content for m in conversation.messages[: asked.subject.upto + 1]),
             notes=tuple(notes),
             raw="".join(r.answer(text or "") for r in readers),
             provenance=self._provenance(),
@@ -282,7 +282,7 @@ class LocalJudge:
             content_hash=subject.content_hash,
             scores=dict.fromkeys(self.rubric.metric_names, lost),
             flags={f.name: Flag(None, unscored=lost) for f in self.rubric.flags},
-            suspected_injection=_suspicions(conversation, subject.upto),
+            suspected_injection=suspicions(m.content for m in conversation.messages[: subject.upto + 1]),
             provenance=self._provenance(),
         )
 
@@ -311,11 +311,6 @@ def _alike(asked: Sequence[_Asked]) -> list[list[_Asked]]:
 
 def _without(conversation: Conversation, count: int) -> Conversation:
     return Conversation(conversation.id, conversation.messages[count:])
-
-
-def _suspicions(conversation: Conversation, upto: int) -> tuple[str, ...]:
-    found = [s for m in conversation.messages[: upto + 1] for s in suspected_injection(m.content)]
-    return tuple(dict.fromkeys(found))[:5]
 
 
 def _judge_id(weights: Weights) -> str:

@@ -23,7 +23,7 @@ from .reply.probabilities import with_readings
 from .rubric import Rubric
 from .schema import answer_schema, conforms
 from .subjects import Subject, subjects
-from .untrusted import suspected_injection
+from .untrusted import suspicions
 from .verdict import Score, Unscored, Verdict
 
 MAX_TOKENS = 2048  # an answer takes about 300; models that think aloud need the rest
@@ -201,7 +201,6 @@ class ServedJudge:
             scores, flags = with_readings(reply, self.rubric, scores, flags)
             notes = notes if scores == parsed.scores else (*notes, "probabilities_from_server")
         wanted = rationale == "always" or (rationale == "flagged" and wants_reason(self.rubric, flags, scores))
-        found = [s for m in conversation.messages[: subject.upto + 1] for s in suspected_injection(m.content)]
         return Verdict(
             conversation_id=conversation.id,
             turn=subject.turn,
@@ -209,7 +208,7 @@ class ServedJudge:
             scores=scores,
             flags=flags,
             rationale=parsed.rationale if wanted else None,
-            suspected_injection=tuple(dict.fromkeys(found))[:5],
+            suspected_injection=suspicions(m.content for m in conversation.messages[: subject.upto + 1]),
             notes=notes,
             raw=whole_characters(reply.text) if reply is not None and reply.text is not None else None,
             provenance=self._provenance(outcome),

@@ -8,6 +8,8 @@ tokens (engine/encode.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 # Whatever a reader, or a model, may take for the end of a line: not only "\n".
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
@@ -53,6 +55,13 @@ def clean(text: str) -> str:
     return quote_frame(valid) if valid else "[empty]"
 
 
+def suspicions(texts: Iterable[str]) -> tuple[str, ...]:
+    """The first five such places in several texts, each named once."""
+    return tuple(dict.fromkeys(found for text in texts for found in suspected_injection(text)))[:5]
+
+
+# A talk is judged turn by turn, and each turn is asked about all the texts before it.
+@lru_cache(maxsize=4096)
 def suspected_injection(text: str) -> tuple[str, ...]:
     """The places (at most 5, each cut at 120 characters) that look like an attempt to steer the judge."""
     found = [m.group(0).strip()[:120] for p in _SUSPECT for m in p.finditer(text)]
