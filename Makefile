@@ -20,6 +20,8 @@ $(DEMO_STAMP): pyproject.toml | $(VENV)/bin/python
 
 $(STAMP): pyproject.toml | $(VENV)/bin/python
 	@echo "Installing (llama.cpp is built from source here: about 4 minutes the first time)"
+	# torch by itself first: its build for this processor is asked for before what depends on it
+	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet -e '.[dev]'
 	touch $@
 
