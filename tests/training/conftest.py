@@ -1,0 +1,16 @@
+"""What is heavy to load is loaded once a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gemma4_checkpoint import gemma4_tokenizer
+
+
+@pytest.fixture(scope="session")
+def gemma_tokenizer() -> Any:
+    """The true tokenizer, 262,144 tokens; takes seconds to load, so only slow tests ask for it."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(gemma4_tokenizer())
