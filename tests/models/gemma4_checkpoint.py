@@ -85,10 +85,8 @@ def gemma4_tokenizer() -> Path:
     """Folder of the tokenizer, rebuilt from the vocabulary that comes with llama.cpp (about 40 s, once a clone)."""
     from quantize.llama_source import llama_cpp_source
 
-    return _made_once(
-        CACHE / TOKENIZER,
-        lambda part: _write_tokenizer(llama_cpp_source() / "models" / "ggml-vocab-gemma-4.gguf", part),
-    )
+    vocabulary = llama_cpp_source() / "models" / "ggml-vocab-gemma-4.gguf"
+    return _made_once(CACHE / TOKENIZER, lambda part: _write_tokenizer(vocabulary, part))
 
 
 def _made_once(target: Path, make: Callable[[Path], None]) -> Path:

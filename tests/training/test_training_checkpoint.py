@@ -19,9 +19,10 @@ def varied_texts(count: int = 200, seed: int = 3) -> list[str]:
     """Words, numbers, blanks in runs, line ends, other scripts, emoji, bytes that are no letters, code, JSON."""
     rng = random.Random(seed)
     parts = [
-        "I", " feel", " nothing", "don't", "  ", "   ", "\t", "\n", "\n\n\n", "\r\n", "3.14", "2026-11-30", "N/A", "NA",
-        '{"empathy": 4, "crisis": "no"}', "<td>", "</td>", "…", "—", "é", "e\u0301", "日本語", "한국어", "русский", "עברית",
-        "🙂", "👩‍👩‍👧", "\u200b", "\x00", "\ufeff", "a" * 40, "_", "▁", "empathy:", "\u00a0", "ﬁ", "𝒳", "C++", "<|", "|>",
+        "I", " feel", " nothing", "don't", "  ", "   ", "\t", "\n", "\n\n\n", "\r\n", "3.14", "2026-11-30", "N/A",
+        "NA", '{"empathy": 4, "crisis": "no"}', "<td>", "</td>", "…", "—", "é", "e\u0301", "日本語", "한국어",
+        "русский", "\u05e2\u05d1", "🙂", "\U0001f469\u200d\U0001f467", "\u200b", "\x00", "\ufeff", "a" * 40, "_",
+        "▁", "empathy:", "\u00a0", "ﬁ", "𝒳", "C++", "<|", "|>",
     ]  # fmt: skip
     return ["", " ", *parts, *("".join(rng.choices(parts, k=rng.randint(2, 12))) for _ in range(count))]
 
