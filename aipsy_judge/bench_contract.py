@@ -123,19 +123,18 @@ def load_bench_contract() -> Contract:
         return [ChatMessage("system", (Piece(system, True),)), ChatMessage("user", pieces)]
 
     def forms(rubric: Rubric) -> Mapping[str, AnswerForm]:
-        form = bench_form()
-        fault = _misfit(rubric, form)
+        fault = misfit(rubric)
         if fault is not None:
             raise ContractError(
                 f"the contract aipsy-bench-v1 has its own six metrics, 0 to 5; the rubric {rubric.name} {fault}",
                 hint="Use the rubric aipsy-judge-v1, or another contract.",
             )
-        return {"answer": form}
+        return {"answer": bench_form()}
 
     return Contract("aipsy-bench-v1", messages, forms)
 
 
-def _misfit(rubric: Rubric, form: AnswerForm) -> str | None:
+def misfit(rubric: Rubric) -> str | None:
     """How a rubric differs from what this answer can say; None where it does not. Names alone are not enough: a score
     of another scale, or N/A for a metric that always applies, would be read as what it does not mean."""
     if rubric.unit != "turn":
@@ -145,7 +144,7 @@ def _misfit(rubric: Rubric, form: AnswerForm) -> str | None:
     own = {s.name: s for f in rubric.flags for s in flag_slots(f)} | {
         m.name: metric_slot(m, NA) for m in rubric.metrics
     }
-    asked = {s.name: s for s in form.slots}
+    asked = {s.name: s for s in bench_form().slots}
     for name, slot in own.items():
         if name not in asked:
             return f"has the flag {name} besides"

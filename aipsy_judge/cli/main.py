@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import sys
 
 import click
 
-from ..errors import EXIT_INPUT, EXIT_INTERRUPTED, AipsyJudgeError
-from ..report.visible import visible
+from ..errors import EXIT_INTERRUPTED
+from .ending import told_errors
 
 # verb: (module, one line of help). The line stands here so that --help needs no import.
 VERBS: dict[str, tuple[str, str]] = {
@@ -68,16 +67,5 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: errors of this package go to stderr without a traceback, with their documented exit code."""
-    try:
+    with told_errors():
         cli(prog_name="aipsy-judge")
-    except AipsyJudgeError as error:
-        # Ids and keys in a message come from files: none may steer the terminal.
-        click.echo(visible(f"error: {error}"), err=True)
-        if error.hint:
-            click.echo(visible(f"  next: {error.hint}"), err=True)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        # A name that is too long, a folder that went away: the system's own words, one line like every other error.
-        where = f"{error.filename}: " if error.filename is not None else ""
-        click.echo(visible(f"error: {where}{error.strerror or error}"), err=True)
-        sys.exit(EXIT_INPUT)
