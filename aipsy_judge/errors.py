@@ -8,6 +8,7 @@ AipsyJudgeError
 │   └── LaneError             results of unlike lanes were to be compared
 ├── JudgeError            exit 3: the judge cannot be opened or does not work
 │   ├── WeightsError          a weights file is missing, damaged or of an unknown kind
+│   │   └── ManifestError         a judge's manifest is not valid, or its files are not those it names
 │   ├── ContractError         a judge was to be asked in a way it was not made for
 │   ├── CapacityError         the plan does not fit the context or the memory
 │   └── BackendError          the library or server that runs the judge failed (often retryable)
@@ -76,6 +77,10 @@ class JudgeError(AipsyJudgeError):
 
 class WeightsError(JudgeError):
     """A weights file is missing, damaged, or of a kind that cannot be used."""
+
+
+class ManifestError(WeightsError):
+    """A judge's manifest is not valid, or the files beside it are not those that it names."""
 
 
 class ContractError(JudgeError):
