@@ -1,0 +1,61 @@
+"""Liger's fused linear cross entropy, called as an operation on hidden states; CUDA alone.
+
+Its patched model classes are never used: under transformers 5.24 the one for Gemma 4 fails, and patching one model
+changes every other in the process. Nor is anything here imported where it is not asked for: the package needs triton,
+which macOS does not have, and its kernels do not run on a CPU.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+import torch
+from torch import Tensor
+
+from aipsy_judge.errors import InputError
+
+_INSTEAD = "train.loss: chunked computes the same on any device (auto picks it by itself)."
+
+
+def missing(device: torch.device) -> str | None:
+    """Why the kernel cannot be had on `device`; None where it can."""
+    if device.type != "cuda":
+        return f"Liger's kernels run on CUDA alone, and this is {device.type}"
+    if importlib.util.find_spec("liger_kernel") is None:
+        return "the package liger-kernel is not installed"
+    return None
+
+
+def require(device: torch.device) -> None:
+    """Raises InputError where the kernel cannot be had."""
+    reason = missing(device)
+    if reason is not None:
+        raise InputError(f"loss liger: {reason}", hint=_INSTEAD)
+
+
+def fused(
+    hidden: Tensor, weight: Tensor, tokens: Tensor, shares: Tensor, weights: Tensor, softcap: float | None
+) -> Tensor:
+    """The loss of loss.soft_cross_entropy: targets of one token by the kernel, the others chunked.
+
+    The kernel sums over unweighted targets, so it is called once for every weight there is: one for the skeleton,
+    and one for each row's rationale.
+    """
+    require(hidden.device)
+    from liger_kernel.transformers.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyLoss
+
+    from .loss import chunked
+
+    operation = LigerFusedLinearCrossEntropyLoss(reduction="sum", softcap=softcap)
+    hard = (shares == 1.0).any(1)
+    total = hidden.new_zeros((), dtype=torch.float32)
+    if bool((~hard).any()):
+        rest = ~hard
+        total = total + chunked(hidden[rest], weight, tokens[rest], shares[rest], weights[rest], softcap)
+    wanted = tokens.gather(1, shares.argmax(1, keepdim=True)).squeeze(1)
+    for value in sorted(set(weights[hard].tolist())):
+        alike = hard & (weights == value)
+        # the kernel multiplies in the dtype it is given, like the head's own logits
+        states = hidden[alike].to(weight.dtype)
+        total = total + value * operation(weight, states, wanted[alike]).float()
+    return total

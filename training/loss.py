@@ -1,0 +1,154 @@
+"""Cross entropy of the head's logits with soft, weighted targets, without the whole matrix of logits.
+
+With a vocabulary of 262,144 the logits of 4,096 tokens are 4 GiB in float32, and autograd keeps several such. The
+head is frozen, so only the hidden states want a gradient, and that is as small as they are: it is taken while a chunk
+of logits is there, in the forward pass, and the chunk is dropped.
+
+plain     all logits at once; what the others are held to
+chunked   a few tokens at a time, any device
+liger     Liger's fused kernel for targets of one token, chunked for the rest; CUDA alone
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from aipsy_judge.errors import InputError
+
+Kind = Literal["plain", "chunked", "liger"]
+
+# Float32 logits held at a time: 128 tokens of Gemma 4's vocabulary. With fewer the head (1.4 GiB) is read from memory
+# once for too little work; with more nothing gets faster (docs/log.md).
+CHUNK_BYTES = 128 * 2**20
+
+
+def soft_cross_entropy(
+    hidden: Tensor,
+    weight: Tensor,
+    tokens: Tensor,
+    shares: Tensor,
+    weights: Tensor,
+    *,
+    softcap: float | None = None,
+    kind: Kind = "chunked",
+) -> Tensor:
+    """sum_n weights[n] * (logsumexp(z_n) - sum_k shares[n, k] z_n[tokens[n, k]]), a float32 scalar.
+
+    z_n = hidden[n] @ weight.T in the head's dtype, then in float32 cap * tanh(z / cap) where there is a `softcap`
+    (Gemma 4: 30). hidden (N, H); weight (V, H), frozen; tokens (N, K) and shares (N, K), padded with share 0; weights
+    (N,). Differentiable in `hidden`, once. Raises InputError where the kind cannot be had on this device, ValueError
+    for a head that wants a gradient or shapes that do not fit.
+    """
+    _check(hidden, weight, tokens, shares, weights)
+    shares, weights = shares.float(), weights.float()
+    with torch.autocast(hidden.device.type, enabled=False):
+        if kind == "plain":
+            return plain(hidden, weight, tokens, shares, weights, softcap)
+        if kind == "liger":
+            from .liger import fused
+
+            return fused(hidden, weight, tokens, shares, weights, softcap)
+        return chunked(hidden, weight, tokens, shares, weights, softcap)
+
+
+def _check(hidden: Tensor, weight: Tensor, tokens: Tensor, shares: Tensor, weights: Tensor) -> None:
+    count = hidden.shape[0]
+    if weight.requires_grad:
+        raise ValueError("the head is frozen; one that is trained would get no gradient here")
+    if hidden.ndim != 2 or hidden.shape[1:] != weight.shape[1:]:
+        raise ValueError(f"hidden states {tuple(hidden.shape)} and head {tuple(weight.shape)} do not fit")
+    if tokens.ndim != 2 or tokens.shape != shares.shape or tokens.shape[0] != count or weights.shape != (count,):
+        shapes = ", ".join(str(tuple(t.shape)) for t in (tokens, shares, weights))
+        raise ValueError(f"{count} states, but tokens, shares and weights are {shapes}")
+
+
+def chosen_kind(asked: str, device: torch.device) -> Kind:
+    """The kind that a recipe's `train.loss` means on this device: auto is liger on CUDA where it is installed, else
+    chunked. Raises InputError for what cannot be had."""
+    if asked == "auto":
+        from .liger import missing
+
+        return "chunked" if missing(device) else "liger"
+    if asked == "liger":
+        from .liger import require
+
+        require(device)
+    for kind in get_args(Kind):
+        if asked == kind:
+            return kind  # type: ignore[no-any-return]
+    raise InputError(f"no loss is called {asked!r}", hint=f"Losses: auto, {', '.join(get_args(Kind))}.")
+
+
+def plain(
+    hidden: Tensor, weight: Tensor, tokens: Tensor, shares: Tensor, weights: Tensor, softcap: float | None
+) -> Tensor:
+    """The whole matrix of logits, in the words of the formula; autograd does the rest."""
+    logits = (hidden.to(weight.dtype) @ weight.T).float()
+    if softcap is not None:
+        logits = softcap * torch.tanh(logits / softcap)
+    wanted = (logits.gather(1, tokens) * shares).sum(1)
+    return (weights * (logits.logsumexp(1) - wanted)).sum()
+
+
+def chunked(
+    hidden: Tensor,
+    weight: Tensor,
+    tokens: Tensor,
+    shares: Tensor,
+    weights: Tensor,
+    softcap: float | None,
+    chunk_tokens: int | None = None,
+) -> Tensor:
+    """The same, `chunk_tokens` at a time (as many as CHUNK_BYTES hold where none is given)."""
+    size = chunk_tokens or max(1, CHUNK_BYTES // (4 * weight.shape[0]))
+    loss: Tensor = _Chunked.apply(hidden, weight, tokens, shares, weights, softcap, size)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _Chunked(torch.autograd.Function):
+    """Loss and, at once, its gradient in the hidden states."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        tokens: Tensor,
+        shares: Tensor,
+        weights: Tensor,
+        softcap: float | None,
+        size: int,
+    ) -> Tensor:
+        total = torch.zeros((), dtype=torch.float64 if hidden.device.type == "cpu" else torch.float32)
+        total = total.to(hidden.device)
+        gradient = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
+        for start in range(0, hidden.shape[0], size):
+            part = slice(start, start + size)
+            logits = hidden[part].to(weight.dtype) @ weight.T
+            capped = logits.float()
+            if softcap is not None:
+                capped.div_(softcap).tanh_().mul_(softcap)
+            wanted = (capped.gather(1, tokens[part]) * shares[part]).sum(1)
+            top = capped.amax(1, keepdim=True)
+            mass = (capped - top).exp_()
+            sums = mass.sum(1, keepdim=True)
+            total += (weights[part] * (top + sums.log()).squeeze(1).sub_(wanted)).sum()
+            if gradient is not None:
+                mass.mul_(weights[part, None] / sums)
+                mass.scatter_add_(1, tokens[part], -weights[part, None] * shares[part])
+                if softcap is not None:  # d cap*tanh(z/cap) / dz = 1 - (capped/cap)^2
+                    mass.mul_(capped.div_(softcap).square_().neg_().add_(1.0))
+                gradient[part] = logits.copy_(mass) @ weight
+        if gradient is not None:
+            ctx.save_for_backward(gradient)
+        return total.float()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors
+        return gradient * upstream.to(gradient.dtype), None, None, None, None, None, None
