@@ -1,4 +1,4 @@
-"""The arrow goes one way: the workshop imports the instrument, its folders not each other, and bench what it measures."""
+"""The arrow goes one way: the workshop imports the instrument, its folders not each other, bench what it measures."""
 
 from __future__ import annotations
 
