@@ -1,0 +1,162 @@
+"""A LoRA adapter added to its base, file by file, without loading the model.
+
+    python -m quantize.merge --base DIR --adapter DIR --out DIR
+
+Sums are made at 32 bits and rounded once to the type that is stored. Whatever the adapter does not touch, config.json,
+tokenizer, template and generation settings included, is the base's, byte by byte. A stopped merge goes on where it was
+when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aipsy_judge.atomic import sync_folder, write_text
+from aipsy_judge.cli.ending import told_errors
+from aipsy_judge.errors import InputError, WeightsError
+
+from .base_record import differences, record_of
+from .checkpoint import Checkpoint, check_mergeable, open_checkpoint
+from .disk_space import check_disk
+
+if TYPE_CHECKING:
+    from .lora import Adapter
+    from .merge_state import MergeState
+
+RECORD = "merged.json"
+FORMAT = 1
+# Not part of what makes the model: other weights, code that nobody may run, and a card that speaks of the base.
+_LEFT_OUT = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".h5", ".msgpack", ".npz", ".py", ".pkl")
+_LEFT_OUT_NAMES = ("README.md", RECORD)
+
+
+def merge(
+    base_folder: Path,
+    adapter_folder: Path,
+    out: Path,
+    *,
+    any_base: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Merge and return what merged.json in `out` says. `out` is there whole or not at all.
+
+    Raises WeightsError for a base or adapter that cannot be merged exactly, InputError where `out` is there already,
+    CapacityError where the disk is too small. any_base: merge although the base is not the adapter's, and record it.
+    """
+    from .delta import load, plan
+    from .lora import open_adapter
+    from .merge_shard import merge_file
+    from .merge_state import merge_key, open_state
+
+    if out.exists():
+        raise InputError("is there already", where=str(out), hint="Name another folder, or remove it.")
+    base = open_checkpoint(base_folder)
+    check_mergeable(base)
+    adapter = open_adapter(adapter_folder)
+    unlike = _check_base(base, adapter, any_base)
+    changes = plan(base, adapter)
+    part = out.with_name(out.name + ".part")
+    state = open_state(part, merge_key(base, adapter))
+    check_disk(out, sum(f.size_bytes for f in base.files if f.path.name not in state.done))
+    for number, file in enumerate(base.files, 1):
+        if file.path.name in state.done:
+            tell(f"{number}/{len(base.files)} {file.path.name}: done before")
+            continue
+        tell(f"{number}/{len(base.files)} {file.path.name}: {file.size_bytes / 1e9:.2f} GB")
+        state.add(merge_file(file, part / file.path.name, changes, lambda change: load(change, adapter)))
+    record = _record(base, adapter, unlike, state)
+    _finish(base, part, out, record)
+    return record
+
+
+def _check_base(base: Checkpoint, adapter: Adapter, any_base: bool) -> tuple[str, ...]:
+    unlike = differences(adapter.folder, record_of(base.folder))
+    if unlike and not any_base:
+        raise WeightsError(
+            "not the base that the adapter was trained on: " + "; ".join(unlike),
+            where=str(base.folder),
+            hint="Name the right base. --any-base merges all the same, and the record says so.",
+        )
+    return unlike
+
+
+def _record(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...], state: MergeState) -> dict[str, Any]:
+    effects = [e for file in state.done.values() for e in file.effects.values()]
+    changed = sum(e.changed for e in effects)
+    if changed == 0:
+        raise WeightsError(
+            f"the adapter changes none of the {sum(e.values for e in effects)} values that it is added to",
+            where=str(adapter.folder),
+            hint="It was not trained, or its changes are smaller than the stored type can hold.",
+        )
+    change = sum(e.change_squares for e in effects)
+    origin = record_of(base.folder).to_dict() | {"types": base.weight_types, "dequantised": base.dequantised}
+    settings = {k: adapter.config.get(k) for k in ("r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern")}
+    return {
+        "format": FORMAT,
+        "base": origin,
+        "adapter": {"sha256": adapter.sha256(), "pairs": len(adapter.pairs), **settings},
+        "unlike_the_adapters_base": list(unlike),
+        "effect": {
+            "tensors": len(effects),
+            "tensors_unchanged": sum(e.changed == 0 for e in effects),
+            "values": sum(e.values for e in effects),
+            "values_changed": changed,
+            "change_norm": change**0.5,
+            # 0: stored exactly; 1: rounding is as large as the change (it is spread evenly, the change is not)
+            "rounding_to_change": (sum(e.lost_squares for e in effects) / change) ** 0.5,
+        },
+        "files": [
+            {"name": f.name, "bytes": f.size_bytes, "sha256": f.sha256, "source_sha256": f.source_sha256}
+            for f in sorted(state.done.values(), key=lambda f: f.name)
+        ],
+    }
+
+
+def _finish(base: Checkpoint, part: Path, out: Path, record: dict[str, Any]) -> None:
+    from .merge_state import STATE
+
+    copied = {}
+    for path in sorted(base.folder.iterdir()):
+        if path.is_file() and not path.name.startswith(".") and path.name not in _LEFT_OUT_NAMES:
+            if path.suffix.lower() in _LEFT_OUT:
+                continue
+            shutil.copyfile(path, part / path.name)
+            copied[path.name] = hashlib.sha256((part / path.name).read_bytes()).hexdigest()
+    record["copied"] = copied
+    write_text(part / RECORD, json.dumps(record, indent=2, sort_keys=True) + "\n")
+    (part / STATE).unlink()
+    sync_folder(part)
+    os.rename(part, out)
+    sync_folder(out.parent)
+
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--base", required=True, type=_FOLDER, help="The base's folder, as published or dequantised.")
+@click.option("--adapter", required=True, type=_FOLDER, help="The adapter's folder, as PEFT writes it.")
+@click.option("--out", required=True, type=_FOLDER, help="The new folder; its files take as much room as the base's.")
+@click.option("--any-base", is_flag=True, help="Merge though the base is not known to be the adapter's; recorded.")
+def main(base: Path, adapter: Path, out: Path, any_base: bool) -> None:
+    """Add a LoRA adapter to its base, file by file, in bounded memory."""
+    with told_errors():
+        record = merge(base, adapter, out, any_base=any_base, tell=lambda line: click.echo(line, err=True))
+        effect = record["effect"]
+        click.echo(
+            f"{out}: {effect['tensors']} tensors merged, {effect['values_changed']} of {effect['values']} values "
+            f"changed; rounding is {effect['rounding_to_change']:.1%} of the change"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,366 @@
+"""Merging: the sums by hand, the files byte by byte, and everything that is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+from safetensors.torch import load_file, save_file
+from small_checkpoints import (
+    EXPERTS,
+    IN,
+    LAYERS,
+    OUT,
+    all_matrices,
+    base_tensors,
+    expert_change,
+    pair,
+    rs_scale,
+    write_adapter,
+    write_base,
+)
+
+import quantize.disk_space
+import quantize.merge_shard
+from aipsy_judge.errors import CapacityError, InputError, WeightsError
+from quantize.merge import main, merge
+
+TARGETS = ["experts.gate_up_proj", "experts.down_proj"]
+Q0 = "model.language_model.layers.0.self_attn.q_proj"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return write_base(tmp_path / "base")
+
+
+def merged_tensors(folder: Path) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        found |= load_file(file)
+    return found
+
+
+def by_hand(scale: float = 2.0, rank: int = 2) -> dict[str, torch.Tensor]:
+    """base_tensors with all_matrices added: 32 bits, rounded once."""
+    exact = {name: tensor.float() for name, tensor in base_tensors().items()}
+    for module, (a, b) in all_matrices(rank).items():
+        if module.endswith("base_layer"):
+            name = module.removesuffix(".base_layer") + ".gate_up_proj"
+            exact[name] += expert_change(a, b, EXPERTS, rank, scale)
+        elif module.endswith("experts"):
+            exact[module + ".down_proj"] += expert_change(a, b, EXPERTS, rank, scale)
+        else:
+            exact[module + ".weight"] += b @ a * scale
+    return {name: tensor.to(torch.bfloat16) for name, tensor in exact.items()}
+
+
+def assert_equal_up_to_a_step(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> None:
+    """At most one step of bfloat16 (2^-7 relative) apart, where a sum fell on a rounding boundary, and hardly ever."""
+    assert found.keys() == wanted.keys()
+    for name, tensor in wanted.items():
+        assert found[name].dtype == tensor.dtype
+        assert torch.allclose(found[name].float(), tensor.float(), rtol=2**-7, atol=1e-6), name
+        assert (found[name] == tensor).float().mean() > 0.98, name
+
+
+def test_plain_and_stacked_weights_get_scale_times_b_a(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, all_matrices(), target_parameters=TARGETS)
+    record = merge(base, adapter, tmp_path / "out")
+    assert_equal_up_to_a_step(merged_tensors(tmp_path / "out"), by_hand())
+    assert record["effect"]["tensors"] == 4 * LAYERS
+    assert record["effect"]["tensors_unchanged"] == 0
+    assert 0 < record["effect"]["rounding_to_change"] < 0.01  # the change is as large as the weights here
+
+
+def test_rows_in_blocks_of_any_size_give_the_same_file(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, all_matrices(), target_parameters=TARGETS)
+    first = merge(base, adapter, tmp_path / "one")
+    monkeypatch.setattr(quantize.merge_shard, "BLOCK_BYTES", 40)  # 2 rows of some, less than one row of others
+    second = merge(base, adapter, tmp_path / "two")
+    assert_equal_up_to_a_step(merged_tensors(tmp_path / "one"), merged_tensors(tmp_path / "two"))
+    assert first["effect"]["values"] == second["effect"]["values"]
+
+
+def test_everything_else_is_the_bases_byte_by_byte(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    merge(base, adapter, tmp_path / "out")
+    names = {p.name for p in base.iterdir()} - {"README.md", "modeling.py"}
+    assert {p.name for p in (tmp_path / "out").iterdir()} == names | {"merged.json"}
+    for name in names:
+        if not name.endswith(".safetensors"):
+            assert (tmp_path / "out" / name).read_bytes() == (base / name).read_bytes(), name
+    before, after = merged_tensors(base), merged_tensors(tmp_path / "out")
+    assert [n for n in before if not torch.equal(before[n], after[n])] == [Q0 + ".weight"]
+
+
+def test_rank_stabilised_scale_is_alpha_over_the_root_of_the_rank(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(
+        tmp_path / "adapter", base, all_matrices(rank=4), r=4, lora_alpha=6, use_rslora=True, target_parameters=TARGETS
+    )
+    merge(base, adapter, tmp_path / "out")
+    assert_equal_up_to_a_step(merged_tensors(tmp_path / "out"), by_hand(rs_scale(6, 4), rank=4))
+
+
+def test_rank_and_alpha_patterns_hold_where_they_match(tmp_path: Path, base: Path) -> None:
+    matrices = {
+        Q0: pair(OUT, IN, rank=3),
+        "model.language_model.layers.1.self_attn.q_proj": pair(OUT, IN, rank=2, seed=7),
+        "model.language_model.layers.0.experts": pair(OUT, IN, rank=1, experts=EXPERTS, seed=8),
+    }
+    patterns = {
+        "rank_pattern": {r"layers\.0\.self_attn.q_proj": 3, "experts.gate_up_proj": 1},
+        "alpha_pattern": {"layers.0.self_attn.q_proj": 9, "experts.gate_up_proj": 5},
+    }
+    adapter = write_adapter(
+        tmp_path / "adapter", base, matrices, target_parameters=["layers.0.experts.gate_up_proj"], **patterns
+    )
+    merge(base, adapter, tmp_path / "out")
+    found, before = merged_tensors(tmp_path / "out"), base_tensors()
+    # alpha / rank: 9 / 3 where the pattern holds, 4 / 2 elsewhere, 5 / 1 for the experts
+    for (module, (a, b)), scale in zip(list(matrices.items())[:2], (3.0, 2.0), strict=True):
+        wanted = (before[module + ".weight"].float() + scale * (b @ a)).to(torch.bfloat16)
+        assert torch.allclose(found[module + ".weight"].float(), wanted.float(), rtol=2**-7, atol=1e-6)
+    name = "model.language_model.layers.0.experts.gate_up_proj"
+    wanted = (before[name].float() + expert_change(*matrices[name.rpartition(".")[0]], EXPERTS, 1, 5.0)).bfloat16()
+    assert torch.allclose(found[name].float(), wanted.float(), rtol=2**-7, atol=1e-6)
+
+
+def test_an_adapter_of_the_text_model_fits_the_model_with_a_vision_tower(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0.replace("language_model.", ""): pair(OUT, IN)})
+    merge(base, adapter, tmp_path / "out")
+    found, before = merged_tensors(tmp_path / "out"), merged_tensors(base)
+    assert [n for n in before if not torch.equal(before[n], found[n])] == [Q0 + ".weight"]
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ({"use_dora": True}, "use_dora"),
+        ({"bias": "all"}, "bias"),
+        ({"modules_to_save": ["lm_head"]}, "modules_to_save"),
+        ({"fan_in_fan_out": True}, "fan_in_fan_out"),
+        ({"init_lora_weights": "pissa_niter_4"}, "pissa"),
+        ({"a_setting_of_a_later_release": {"x": 1}}, "a_setting_of_a_later_release"),
+        ({"peft_type": "LOHA"}, "LOHA"),
+        ({"r": 0}, "r must be"),
+        ({"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"q_proj": 1, "self_attn.q_proj": 2}}, "several values"),
+        ({"r": 4}, "rank 2"),
+    ],
+)
+def test_a_setting_that_is_not_known_to_be_exact_is_refused_by_name(
+    tmp_path: Path, base: Path, config: dict[str, object], named: str
+) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)}, **config)
+    with pytest.raises(WeightsError, match=named):
+        merge(base, adapter, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "matrices"),
+    [
+        ("model.language_model.layers.9.self_attn.q_proj", pair(OUT, IN)),  # no such layer
+        ("model.language_model.layers.0.experts", pair(IN, OUT // 2, experts=EXPERTS)),  # not named as a target
+        (Q0, pair(OUT, IN + 1)),  # another base's shape
+    ],
+)
+def test_a_pair_that_fits_nothing_is_an_error_that_names_it(
+    tmp_path: Path, base: Path, module: str, matrices: tuple[torch.Tensor, torch.Tensor]
+) -> None:
+    good = "model.language_model.layers.1.self_attn.q_proj"
+    adapter = write_adapter(tmp_path / "adapter", base, {good: pair(OUT, IN), module: matrices})
+    with pytest.raises(WeightsError) as caught:
+        merge(base, adapter, tmp_path / "out")
+    assert module in str(caught.value)
+
+
+def test_a_half_of_a_pair_is_an_error(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    a, _ = pair(OUT, IN)
+    save_file({f"base_model.model.{Q0}.lora_A.weight": a}, adapter / "adapter_model.safetensors")
+    with pytest.raises(WeightsError, match="do not belong together"):
+        merge(base, adapter, tmp_path / "out")
+
+
+def test_stacked_weights_of_equal_shape_are_not_guessed(tmp_path: Path) -> None:
+    tensors = base_tensors() | {
+        "model.language_model.layers.0.experts.up_proj": torch.zeros(EXPERTS, OUT, IN, dtype=torch.bfloat16)
+    }
+    base = write_base(tmp_path / "base", tensors)
+    both = {
+        "model.language_model.layers.0.experts.base_layer": pair(OUT, IN, experts=EXPERTS),
+        "model.language_model.layers.0.experts": pair(OUT, IN, experts=EXPERTS),
+    }
+    targets = ["layers.0.experts.gate_up_proj", "layers.0.experts.up_proj"]
+    adapter = write_adapter(tmp_path / "adapter", base, both, target_parameters=targets)
+    with pytest.raises(WeightsError, match="several ways"):
+        merge(base, adapter, tmp_path / "out")
+
+
+def test_an_adapter_that_changes_nothing_is_an_error(tmp_path: Path, base: Path) -> None:
+    a, b = pair(OUT, IN)
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: (a, torch.zeros_like(b))})
+    with pytest.raises(WeightsError, match="changes none"):
+        merge(base, adapter, tmp_path / "out")
+
+
+def test_values_beyond_the_stored_type_are_an_error(tmp_path: Path) -> None:
+    base = write_base(tmp_path / "base", base_tensors(torch.float16))
+    a, b = pair(OUT, IN)
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: (a * 300, b * 300)})
+    with pytest.raises(WeightsError, match=r"q_proj.*infinite"):
+        merge(base, adapter, tmp_path / "out")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_base_that_says_it_is_quantised_is_refused(tmp_path: Path, nested: bool) -> None:
+    said = {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}
+    base = write_base(tmp_path / "base", **({"text_config": said} if nested else said))
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    with pytest.raises(WeightsError, match="bitsandbytes"):
+        merge(base, adapter, tmp_path / "out")
+
+
+def test_a_base_stored_in_few_bits_is_refused_whatever_it_says(tmp_path: Path) -> None:
+    tensors = base_tensors() | {"model.language_model.x.weight": torch.zeros(4, 4, dtype=torch.uint8)}
+    base = write_base(tmp_path / "base", tensors)
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    with pytest.raises(WeightsError, match="stored as U8"):
+        merge(base, adapter, tmp_path / "out")
+
+
+def test_a_dequantised_base_is_recorded_as_such(tmp_path: Path, base: Path) -> None:
+    origin = {"source_sha256": "ab" * 32, "source_type": "Q4_1"}
+    (base / "dequantised.json").write_text(json.dumps(origin))
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    merge(base, adapter, tmp_path / "out")
+    record = json.loads((tmp_path / "out" / "merged.json").read_text())
+    assert record["base"]["dequantised"] == origin
+    assert record["base"]["revision"] == "ab" * 32
+
+
+@pytest.mark.parametrize("what", ["config.json", "chat_template.jinja", "dequantised.json", "base.json"])
+def test_another_base_than_the_adapters_is_an_error_unless_said_so(tmp_path: Path, base: Path, what: str) -> None:
+    (base / "dequantised.json").write_text('{"source_sha256": "1"}')
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    if what == "base.json":
+        (adapter / what).unlink()
+    elif what == "dequantised.json":
+        (base / what).write_text('{"source_sha256": "2"}')
+    else:
+        (base / what).write_bytes((base / what).read_bytes() + b" ")
+    with pytest.raises(WeightsError, match="not the base"):
+        merge(base, adapter, tmp_path / "out")
+    record = merge(base, adapter, tmp_path / "out", any_base=True)
+    assert len(record["unlike_the_adapters_base"]) == 1
+
+
+def test_a_stopped_merge_goes_on_after_the_files_that_are_done(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, all_matrices(), target_parameters=TARGETS)
+    merge(base, adapter, tmp_path / "whole")
+    real, calls = quantize.merge_shard.merge_file, []
+
+    def stopped(*given: object) -> object:
+        calls.append(given[0].path.name)  # type: ignore[attr-defined]
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(quantize.merge_shard, "merge_file", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        merge(base, adapter, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    merge(base, adapter, tmp_path / "out")
+    first, second = sorted(p.name for p in base.glob("*.safetensors"))
+    assert calls == [first, second, second]
+    for path in (tmp_path / "whole").iterdir():
+        assert path.read_bytes() == (tmp_path / "out" / path.name).read_bytes(), path.name
+    assert not (tmp_path / "out.part").exists()
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "other adapter"])
+def test_files_of_a_stopped_merge_are_not_trusted_unseen(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, all_matrices(), target_parameters=TARGETS)
+    merge(base, adapter, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("quantize.merge._finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            merge(base, adapter, tmp_path / "out")
+    part = sorted((tmp_path / "out.part").glob("*.safetensors"))[0]
+    if harm == "cut":
+        part.write_bytes(part.read_bytes()[:-3])
+    elif harm == "flipped":
+        data = bytearray(part.read_bytes())
+        data[-1] ^= 1
+        part.write_bytes(data)
+    else:
+        other = {m: (a, 2 * b) for m, (a, b) in all_matrices().items()}
+        shutil.rmtree(adapter)
+        write_adapter(adapter, base, other, target_parameters=TARGETS)
+        merge(base, adapter, tmp_path / "whole2")
+    merge(base, adapter, tmp_path / "out")
+    wanted = tmp_path / ("whole2" if harm == "other adapter" else "whole")
+    for path in wanted.iterdir():
+        assert path.read_bytes() == (tmp_path / "out" / path.name).read_bytes(), path.name
+
+
+def test_a_disk_that_is_too_small_is_said_before_writing(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    usage = shutil._ntuple_diskusage(10**9, 10**9, 0)  # type: ignore[attr-defined]
+    monkeypatch.setattr(quantize.disk_space.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(CapacityError, match="are free"):
+        merge(base, adapter, tmp_path / "out")
+    assert not list(tmp_path.glob("out*/*.safetensors"))
+
+
+def test_an_output_that_is_there_is_not_overwritten(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match="already"):
+        merge(base, adapter, tmp_path / "out")
+    (tmp_path / "new.part").mkdir()
+    (tmp_path / "new.part" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="no unfinished merge"):
+        merge(base, adapter, tmp_path / "new")
+
+
+def test_a_cut_file_of_the_base_is_named(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    file = sorted(base.glob("*.safetensors"))[1]
+    file.write_bytes(file.read_bytes()[:-2])
+    with pytest.raises(WeightsError, match=r"00002-of-00002.*cut off"):
+        merge(base, adapter, tmp_path / "out")
+
+
+def test_an_index_of_another_version_is_an_error(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    path = base / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    index["weight_map"]["model.more.weight"] = "model-00001-of-00002.safetensors"
+    path.write_text(json.dumps(index))
+    with pytest.raises(WeightsError, match=r"model\.more\.weight"):
+        merge(base, adapter, tmp_path / "out")
+
+
+def test_the_program_tells_an_error_once_and_says_what_to_do(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    arguments = ["--base", str(base), "--adapter", str(adapter), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    assert f"of {OUT * IN} values changed" in done.output
+    again = CliRunner().invoke(main, arguments)
+    assert again.exit_code == 2
+    assert "next:" in again.output
