@@ -85,9 +85,12 @@ def composite(rubric: Rubric, scores: Mapping[str, Score]) -> Composite:
 
 def wants_reason(rubric: Rubric, flags: Mapping[str, Flag], scores: Mapping[str, Score]) -> bool:
     """Whether a person should look at this unit, so that a rationale is worth its time: a flag that is set or could
-    not be read, a failure, or a score that could not be had."""
-    found = composite(rubric, scores)
-    return any(f.value is not False for f in flags.values()) or bool(found.failure) or found.unscored > 0
+    not be read, a failure, or a score that could not be had. What the judge is never believed on (not_validated) says
+    nothing about this unit."""
+    lost = [s for s in (*scores.values(), *(f.unscored for f in flags.values())) if isinstance(s, Unscored)]
+    unread = any(s.reason != "not_validated" for s in lost)
+    raised = any(f.value or (f.value is None and f.unscored is None) for f in flags.values())
+    return raised or unread or bool(composite(rubric, scores).failure)
 
 
 def _mean(present: Sequence[tuple[float, float]]) -> float:

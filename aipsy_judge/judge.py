@@ -23,6 +23,7 @@ class JudgeOptions:
     window            leave out the oldest messages of what does not fit (recorded in the verdict), not refuse it
     cpu_moe           layers whose experts stay in RAM; None: as many as the GPU's memory asks for ("auto")
     timeout_seconds   per request to a server; None: 600 for one on this machine, 120 for another
+    unblessed         open a judge although the checks in its manifest did not pass (stands in every verdict)
     """
 
     threads: int = 0
@@ -30,6 +31,7 @@ class JudgeOptions:
     window: bool = False
     cpu_moe: int | None = 0
     timeout_seconds: float | None = None
+    unblessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

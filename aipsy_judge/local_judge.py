@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,11 +24,13 @@ from .errors import CapacityError, ContractError
 from .judge import Lane, Rationale
 from .prompt import ChatMessage
 from .readings import read_flags, read_scores
+from .reservations import check_names, unsure, withhold
 from .rubric import Rubric
 from .subjects import Subject, subjects
 from .untrusted import suspicions
 from .verdict import Flag, Score, Unscored, Verdict
 from .weights import Weights, file_sha256
+from .window import fit, window_notes
 
 # Two conversations that differ from their first letter on; what their prompts share belongs to no conversation.
 _MARK = ((Message("assistant", "a"),), (Message("assistant", "Z"),))
@@ -62,6 +64,7 @@ class LocalJudge:
                 f"{weights.name} was trained on the rubric {weights.rubric_hash[:12]}; asked for {rubric.hash[:12]}",
                 hint="Score with the rubric it was trained on, or with a judge that takes any rubric.",
             )
+        check_names(rubric, weights.operating_points, weights.not_validated, weights.name)
         self._backend, self._weights, self._contract = backend, weights, contract
         self.rubric = rubric
         self.remarks = weights.remarks
@@ -82,7 +85,20 @@ class LocalJudge:
             "memory_gb": self._memory_gb,
             "legal_mass_floor": self._weights.legal_mass_floor,
             "temperatures": dict(self._weights.temperatures),
+            **self._reservations,
         }
+
+    @property
+    def _reservations(self) -> dict[str, Any]:
+        """What the judge's manifest says beside it, where it says something."""
+        weights = self._weights
+        said = {
+            "newest_messages": weights.window,
+            "operating_points": {n: asdict(p) for n, p in weights.operating_points.items()},
+            "not_validated": sorted(weights.not_validated),
+            "unblessed": weights.blessed is False,
+        }
+        return {k: v for k, v in said.items() if v}
 
     @property
     def backend(self) -> TokenBackend:
@@ -149,7 +165,7 @@ class LocalJudge:
         """
         form = full_form(rubric)
         prompt, reader = encode(self._backend, messages), self._reader(form)
-        room = self._backend.context_tokens - self._answer_tokens(form)
+        room = self._context_tokens - self._answer_tokens(form)
         if len(prompt) > room:
             raise CapacityError(f"a question of {len(prompt)} tokens; the judge takes {room}")
         if not reader.done:
@@ -167,12 +183,15 @@ class LocalJudge:
         """Prompts of the subjects that can be asked, and (subject, reason, detail) of those that cannot."""
         asked: list[_Asked] = []
         refused: list[tuple[Subject, str, str | None]] = []
-        room = self._backend.context_tokens - max(self._answer_tokens(f) for f in self._forms.values()) - prose_tokens
+        room = self._context_tokens - max(self._answer_tokens(f) for f in self._forms.values()) - prose_tokens
         for subject in subjects(conversation, self.rubric):
             if subject.empty:
                 refused.append((subject, "empty_turn", None))
                 continue
-            prompt, dropped = self._fit(conversation, subject, room)
+            own = self._weights.window
+            prompt, dropped = fit(
+                self._encode, conversation, subject.upto, room=room, newest=own, may_drop=self._window
+            )
             if len(prompt) > room:
                 detail = f"{len(prompt)} tokens with the rubric; the judge takes {room}"
                 refused.append((subject, "context_overflow", detail))
@@ -184,20 +203,10 @@ class LocalJudge:
         reader = self._reader(form)
         return len(reader.request().feed) + reader.room
 
-    def _fit(self, conversation: Conversation, subject: Subject, room: int) -> tuple[list[int], int]:
-        """Its prompt; with a window, as many of the oldest messages left out as it takes to fit."""
-        prompt = self._encode(conversation, subject.upto)
-        # Of a talk that the judged message opens, nothing can be left out but that message itself.
-        if len(prompt) <= room or not self._window or subject.upto == 0:
-            return prompt, 0
-        low, high = 1, subject.upto  # the smallest number left out that fits lies in low..high, if any does
-        while low < high:
-            middle = (low + high) // 2
-            if len(self._encode(_without(conversation, middle), subject.upto - middle)) <= room:
-                high = middle
-            else:
-                low = middle + 1
-        return self._encode(_without(conversation, low), subject.upto - low), low
+    @property
+    def _context_tokens(self) -> int:
+        own = self._weights.context_tokens
+        return self._backend.context_tokens if own is None else min(own, self._backend.context_tokens)
 
     def _ask(
         self,
@@ -237,26 +246,30 @@ class LocalJudge:
     def _reader(self, form: AnswerForm) -> AnswerReader:
         return AnswerReader(form, self._tokenize, self._engine.vocabulary, self._weights.temperatures)
 
-    def _meaning(self, readers: Sequence[AnswerReader]) -> tuple[dict[str, Flag], dict[str, Score]]:
+    def _meaning(self, readers: Sequence[AnswerReader]) -> tuple[dict[str, Flag], dict[str, Score], tuple[str, ...]]:
+        """Flags, scores, and the names of those that are unsure."""
         readings: dict[str, SlotReading] = {}
         for reader in readers:
             readings |= reader.readings
         floor = self._weights.legal_mass_floor
         flags = read_flags(self.rubric, readings, floor)
-        return flags, read_scores(self.rubric, readings, flags, floor)
+        scores = read_scores(self.rubric, readings, flags, floor)
+        flags, scores = withhold(self.rubric, flags, scores, self._weights.not_validated)
+        return flags, scores, unsure(self.rubric, flags, scores, self._weights.operating_points)
 
     def _flagged(self, readers: Sequence[AnswerReader]) -> bool:
-        """A unit that a human should look at: a flag, a failure, or something that could not be read."""
-        flags, scores = self._meaning(readers)
-        return wants_reason(self.rubric, flags, scores)
+        """A unit that a human should look at: a flag, a failure, or something that could not be read or is unsure."""
+        flags, scores, doubtful = self._meaning(readers)
+        return wants_reason(self.rubric, flags, scores) or bool(doubtful)
 
     # -- verdicts ---------------------------------------------------------------------------------------------
 
     def _verdict(
         self, conversation: Conversation, asked: _Asked, readers: Sequence[AnswerReader], prose: Prose | None
     ) -> Verdict:
-        flags, scores = self._meaning(readers)
-        notes = [f"windowed:{asked.dropped}"] if asked.dropped else []
+        flags, scores, doubtful = self._meaning(readers)
+        notes = [*self._standing_notes, *window_notes(asked.subject.upto, asked.dropped, self._weights.window)]
+        notes += [f"unsure:{name}" for name in doubtful]
         notes += [f"near_tie:{name}" for r in readers for name, reading in r.readings.items() if reading.near_tie]
         if prose is not None and prose.cut:
             notes.append("rationale_cut")
@@ -274,6 +287,10 @@ class LocalJudge:
             provenance=self._provenance(),
         )
 
+    @property
+    def _standing_notes(self) -> tuple[str, ...]:
+        return ("unblessed",) if self._weights.blessed is False else ()
+
     def _unscored(self, conversation: Conversation, subject: Subject, reason: str, detail: str | None) -> Verdict:
         lost = Unscored(reason, detail)
         return Verdict(
@@ -283,6 +300,7 @@ class LocalJudge:
             scores=dict.fromkeys(self.rubric.metric_names, lost),
             flags={f.name: Flag(None, unscored=lost) for f in self.rubric.flags},
             suspected_injection=suspicions(m.content for m in conversation.messages[: subject.upto + 1]),
+            notes=self._standing_notes,
             provenance=self._provenance(),
         )
 
@@ -307,10 +325,6 @@ def _alike(asked: Sequence[_Asked]) -> list[list[_Asked]]:
     for item in asked:
         groups.setdefault(tuple(item.prompt), []).append(item)
     return list(groups.values())
-
-
-def _without(conversation: Conversation, count: int) -> Conversation:
-    return Conversation(conversation.id, conversation.messages[count:])
 
 
 def _judge_id(weights: Weights) -> str:

@@ -93,6 +93,14 @@ class Check(_Model):
     most: Finite | None = None
     passed: bool
 
+    @property
+    def words(self) -> str:
+        """The figure and what it had to be, e.g. "clean_parse 0.84, at least 0.99"."""
+        found = f"{self.value:.4g}" if self.value is not None else "could not be had"
+        limits = [f"at least {self.least:g}"] if self.least is not None else []
+        limits += [f"at most {self.most:g}"] if self.most is not None else []
+        return f"{self.figure} {found}, {' and '.join(limits)}"
+
 
 class Verified(_Model):
     """What `verify` found. full: the weights compared with; candidate: those proven; units, answers: on how many."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from .contracts import load_contract
-from .errors import ContractError
+from .errors import ContractError, WeightsError
 from .judge import JudgeOptions
 from .local_judge import LocalJudge
 from .rubric import Rubric
-from .weights import find_weights
+from .weights import Weights, find_weights
 
 
 def open_local(
@@ -20,9 +20,9 @@ def open_local(
     from .backends.amx import extra_buffers_work
     from .backends.llamacpp import LlamaCpp, LlamaCppOptions
 
-    weights = find_weights(name)
+    weights = find_weights(name, unblessed=options.unblessed)
     if adapter is not None:
-        weights = replace(weights, adapter=adapter)
+        weights = _with_adapter(weights, adapter)
     if contract is not None and weights.own_contract and contract != weights.contract:
         raise ContractError(
             f"{weights.name} was trained to be asked by the contract {weights.contract}, not {contract}",
@@ -44,6 +44,17 @@ def open_local(
     except BaseException:
         backend.close()
         raise
+
+
+def _with_adapter(weights: Weights, adapter: Path) -> Weights:
+    """What was proven of a judge is not true of it with another adapter, so none is put on one with a manifest."""
+    if weights.blessed is not None:
+        raise WeightsError(
+            f"{weights.name} is whole as its manifest names it; another adapter would make another judge of it",
+            where=str(adapter),
+            hint="Name the base by its file to put an adapter on it.",
+        )
+    return replace(weights, adapter=adapter)
 
 
 def _layers_in_ram(wanted: int | None, model: Path, cache_gb: float) -> int:

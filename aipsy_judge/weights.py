@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .cache_folder import recall, remember
 from .errors import WeightsError
+from .file_hash import file_sha256 as file_sha256
+from .file_hash import remember_sha256 as remember_sha256
+from .judge_folder import judge_folder, open_folder
 from .known_judges import KnownJudge, fit, installed_at, known_judges
 from .machine import this_machine
+from .manifest import Manifest, read_manifest
+from .reservations import Point
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A judge's files and how it is to be asked.
+    """A judge's files and how it is to be asked; see manifest.Manifest for what a manifest says.
 
     own_contract      it was trained on `contract` and is asked by no other
     rubric_hash       the rubric it was trained on; None: trained on none, so any may be asked
     temperatures      per slot, from calibration on validation data; 1 where not given
     legal_mass_floor  under it a reading is Unscored("off_contract")
+    context_tokens    longest prompt and answer; None: as long as the model was trained for
+    window            newest messages that it is shown; None: all
+    operating_points  by metric or flag: beyond it a reading is unsure
+    not_validated     metrics and flags that come out as Unscored("not_validated"), each with the reason
+    blessed           None: nothing was claimed of these weights; False: opened although its checks did not pass
     remarks           what a reader of any of its scores must know
     """
 
@@ -32,17 +40,27 @@ class Weights:
     rubric_hash: str | None = None
     temperatures: Mapping[str, float] = field(default_factory=dict)
     legal_mass_floor: float = 0.0
+    context_tokens: int | None = None
+    window: int | None = None
+    operating_points: Mapping[str, Point] = field(default_factory=dict)
+    not_validated: Mapping[str, str] = field(default_factory=dict)
+    blessed: bool | None = None
     remarks: tuple[str, ...] = ()
 
 
-def find_weights(name_or_path: str | Path | None) -> Weights:
-    """Weights by a known judge's name, or a GGUF file. None: the best known judge that is installed and fits.
+def find_weights(name_or_path: str | Path | None, *, unblessed: bool = False) -> Weights:
+    """Weights by a judge's name, a folder with a manifest, or a GGUF file. None: the best known judge that is
+    installed and fits.
 
     A file is recognised by its content where it is that of a known judge, and is asked as that one. Raises
-    WeightsError if nothing of that name is on this machine, or a known judge's file is damaged.
+    WeightsError if nothing of that name is on this machine, or a judge's file is damaged; and for a judge whose
+    manifest does not bless it, unless `unblessed`.
     """
     if name_or_path is None:
         return _best_installed()
+    folder = judge_folder(name_or_path)
+    if folder is not None:
+        return _of_folder(folder, unblessed=unblessed)
     for judge in known_judges():
         if judge.name == str(name_or_path):
             return _of_known(judge, _installed(judge), check=True)
@@ -50,7 +68,8 @@ def find_weights(name_or_path: str | Path | None) -> Weights:
     if not path.is_file():
         raise WeightsError(
             f"no judge or file is called {str(name_or_path)!r} on this machine",
-            hint="`aipsy-judge models list` shows the known judges; a GGUF file can be named by its path.",
+            hint="`aipsy-judge models list` shows the known judges; a GGUF file, or a folder with a manifest, can be "
+            "named by its path.",
         )
     for judge in known_judges():
         if file_sha256(path) == judge.file.sha256:
@@ -73,8 +92,13 @@ def _best_installed() -> Weights:
     """The last, and so the most capable, of the known judges that is here and fits this machine."""
     machine = this_machine()
     for judge in reversed(known_judges()):
+        if fit(judge, machine).word == "insufficient":
+            continue
+        folder = judge_folder(judge.name)
+        if folder is not None and read_manifest(folder).blessed:
+            return _of_folder(folder, unblessed=False)
         path = installed_at(judge)
-        if path is not None and fit(judge, machine).word != "insufficient":
+        if path is not None:
             return _of_known(judge, path, check=True)
     raise WeightsError(
         "no judge is installed that fits this machine",
@@ -87,6 +111,49 @@ def _installed(judge: KnownJudge) -> Path:
     if path is None:
         raise WeightsError(f"the judge {judge.name} is not installed", hint=judge.how_to_get)
     return path
+
+
+def _of_folder(folder: Path, *, unblessed: bool) -> Weights:
+    manifest = read_manifest(folder)
+    if not manifest.blessed and not unblessed:
+        raise WeightsError(
+            f"the judge {manifest.name} is not blessed: {why_not_blessed(manifest)}",
+            where=str(folder),
+            hint="Its scores are not to be relied on. To try it all the same: --unblessed.",
+        )
+    manifest, model, adapter = open_folder(folder)
+    remarks = (manifest.about, *manifest.remarks)
+    if not manifest.blessed:
+        remarks = (f"NOT BLESSED ({why_not_blessed(manifest)})", *remarks)
+    return Weights(
+        name=manifest.name,
+        model=model,
+        adapter=adapter,
+        contract=manifest.contract,
+        own_contract=True,
+        rubric_hash=manifest.rubric.hash,
+        temperatures=manifest.temperatures,
+        legal_mass_floor=manifest.legal_mass_floor,
+        context_tokens=manifest.context_tokens,
+        window=manifest.window,
+        operating_points={n: Point(p.confidence, p.p_fail) for n, p in manifest.operating_points.items()},
+        not_validated=manifest.not_validated,
+        blessed=manifest.blessed,
+        remarks=remarks,
+    )
+
+
+def why_not_blessed(manifest: Manifest) -> str:
+    """What kept a judge from being blessed, in words.
+
+    The figures are those of its own `verify`; one that passed and was not blessed all the same was held back by hand.
+    """
+    if manifest.verify is None:
+        return "it was never verified"
+    failed = [c for c in manifest.verify.checks if not c.passed]
+    if not failed:
+        return "held back by whoever made it"
+    return "; ".join(c.words for c in failed)
 
 
 def _of_known(judge: KnownJudge, path: Path, *, check: bool) -> Weights:
@@ -102,15 +169,3 @@ def _of_known(judge: KnownJudge, path: Path, *, check: bool) -> Weights:
         legal_mass_floor=UNTRAINED_FLOOR,
         remarks=(judge.about,),
     )
-
-
-def file_sha256(path: Path) -> str:
-    """sha256 (hex) of a file; remembered by path, size and time of change, since large weights take minutes."""
-    stat = path.stat()
-    key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
-    known = recall("sha256", str)
-    if key not in known:
-        with path.open("rb") as file:
-            known[key] = hashlib.file_digest(file, "sha256").hexdigest()
-        remember("sha256", known)
-    return known[key]

@@ -15,9 +15,11 @@ from ..backends.trap import honours_schema
 from ..errors import EXIT_JUDGE, EXIT_OK, InputError
 from ..forecast import Forecast, forecast
 from ..golden import Replayed, load_golden, replay
+from ..judge_folder import judge_folder, judge_places
 from ..known_judges import fit, installed_at, known_judges
 from ..local_judge import LocalJudge
 from ..machine import GIB, LlamaBuild, Machine, llama_build, this_machine
+from ..manifest import MANIFEST
 from ..report.visible import visible
 from ..served_judge import ServedJudge
 from ..weights import find_weights
@@ -27,7 +29,6 @@ from .judge_options import JudgeChoice
 
 # Weights up to this size are probed without being asked: loading and a few turns take seconds.
 SMALL_BYTES = 2 * 10**9
-MANIFEST = "manifest.yaml"
 
 Say = Callable[[str], None]
 
@@ -96,7 +97,7 @@ def machine_words(machine: Machine, build: LlamaBuild | None) -> Iterator[str]:
 def prove_judge(name: str, choice: JudgeChoice, json_file: str | None) -> int:
     """Replay golden turns; EXIT_OK where every slot is within its tolerance, EXIT_JUDGE where one is not."""
     say = _speaker(json_file)
-    manifest = find_manifest(name)
+    manifest = find_golden(name)
     turns = load_golden(manifest)
     with replace(choice, judge=name).open() as judge:
         say(f"judge {judge.lane.judge}, {len(turns)} golden turns from {manifest}")
@@ -114,21 +115,18 @@ def prove_judge(name: str, choice: JudgeChoice, json_file: str | None) -> int:
     return EXIT_OK if proven else EXIT_JUDGE
 
 
-def find_manifest(name: str) -> Path:
-    """The manifest of a judge: in a folder of that name, in models/NAME of a clone, or shipped. Raises InputError."""
-    package = Path(__file__).parents[1]
-    places = [
-        Path(name) / MANIFEST,
-        Path("models") / name / MANIFEST,
-        package.parent / "models" / name / MANIFEST,
-        package / "data" / "golden" / f"{name}.yaml",
-    ]
-    for place in places:
-        if place.is_file():
-            return place
+def find_golden(name: str) -> Path:
+    """The file with a judge's golden turns: its manifest, or what is shipped for a judge without one. InputError."""
+    folder = judge_folder(name)
+    if folder is not None:
+        return folder / MANIFEST
+    shipped = Path(__file__).parents[1] / "data" / "golden" / f"{name}.yaml"
+    if any(judge_places(name)) and shipped.is_file():
+        return shipped
+    places = ", ".join(str(p / MANIFEST) for p in judge_places(name)) or str(Path(name) / MANIFEST)
     raise InputError(
         f"no manifest of the judge {name!r} is here, so there is nothing to prove this machine by",
-        hint="Looked for " + ", ".join(str(p) for p in places[:2]) + " and in the package.",
+        hint=f"Looked for {places}, and in the package.",
     )
 
 
@@ -159,7 +157,7 @@ def _examine_files(files: Sequence[str], choice: JudgeChoice, probe: bool | None
             if not isinstance(judge, LocalJudge):
                 say("  it does not run in this process: time and memory are not estimated, nothing was sent")
                 return {**data, "conversations": inputs.conversations}
-            small = find_weights(choice.judge).model.stat().st_size <= SMALL_BYTES
+            small = find_weights(choice.judge, unblessed=choice.unblessed).model.stat().st_size <= SMALL_BYTES
             probe = small if probe is None else probe
             found = forecast(judge, inputs.read(), inputs.conversations, probe=probe)
     for line in forecast_words(found, inputs.units):

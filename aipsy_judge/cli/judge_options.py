@@ -28,6 +28,7 @@ class JudgeChoice:
     threads: int
     memory_gb: float
     timeout: float | None
+    unblessed: bool = False
 
     def load_rubric(self) -> Rubric:
         """The rubric asked for. Raises RubricError."""
@@ -47,6 +48,7 @@ class JudgeChoice:
             window=self.window,
             cpu_moe=self.cpu_moe,
             timeout_seconds=self.timeout,
+            unblessed=bool(self.unblessed),
         )
         judge = open_judge(
             self.judge, rubric=self.rubric, contract=self.contract, adapter=self.adapter, options=options
@@ -80,7 +82,11 @@ class LayerCount(click.ParamType[int | None]):
 
 # Outermost first, so that --help lists them in this order.
 _OPTIONS = (
-    click.option("--judge", metavar="NAME", help="A known judge, a GGUF file, openai:MODEL@URL or ollama:MODEL@URL."),
+    click.option(
+        "--judge",
+        metavar="NAME",
+        help="A known judge, a judge's folder, a GGUF file, openai:MODEL@URL or ollama:MODEL@URL.",
+    ),
     click.option("--rubric", metavar="FILE", help="A rubric of your own (default: aipsy-judge-v1)."),
     click.option("--contract", metavar="NAME", help="How weights of unknown origin are asked: full or compact."),
     click.option("--adapter", metavar="GGUF", help="A LoRA adapter beside the judge's weights."),
@@ -97,8 +103,9 @@ _OPTIONS = (
         help="GiB for the cache of a local judge.",
     ),
     click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="For one answer of a server."),
+    click.option("--unblessed", is_flag=True, help="Open a judge whose checks did not pass; every verdict says so."),
 )
-_NAMES = ("judge", "rubric", "contract", "adapter", "window", "cpu_moe", "threads", "memory_gb", "timeout")
+_NAMES = ("judge", "rubric", "contract", "adapter", "window", "cpu_moe", "threads", "memory_gb", "timeout", "unblessed")
 
 
 # What several judges have in common: all but who they are.

@@ -116,7 +116,7 @@ def _check_members(members: Sequence[Member], choice: JudgeChoice, folder: Path,
 
 def _judge_id(member: Member, choice: JudgeChoice, folder: Path, rationale: Rationale) -> str:
     if member.server is None and member.name != "fake":
-        weights = find_weights(member.name)
+        weights = find_weights(member.name, unblessed=choice.unblessed)
         return f"{weights.name}@{file_sha256(weights.model)}"
     with replace(choice, judge=member.name).open(announce=False) as judge:
         run = folder / member.folder

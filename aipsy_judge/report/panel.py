@@ -11,7 +11,18 @@ from ..rubric import FlagSpec, Metric, Rubric
 from ..units import Unit, below_critical
 from ..verdict import Flag, NotApplicable, Reading, Scored, Unscored
 from .chart import Bar, bars
-from .wording import FINDING_TITLES, below, mean, na_words, note_words, number, percent, unscored_words
+from .wording import (
+    FINDING_TITLES,
+    UNSURE,
+    below,
+    mean,
+    na_words,
+    note_words,
+    number,
+    percent,
+    unscored_words,
+    unsure_names,
+)
 
 if TYPE_CHECKING:
     from ..correction.corrected_verdict import CorrectedScore
@@ -46,6 +57,7 @@ class MetricRow:
     bars: tuple[Bar, ...]
     bars_label: str
     near_tie: bool
+    unsure: bool
     corrected: CorrectedCell | None
 
 
@@ -97,8 +109,10 @@ def panel(rubric: Rubric, entry: Entry, anchor: str, corrected: Mapping[str, Cor
         ),
         rationale=verdict.rationale if verdict else None,
         injections=verdict.suspected_injection if verdict else (),
-        # A near tie stands beside its metric.
-        notes=tuple(note_words(n) for n in verdict.notes if not n.startswith("near_tie:")) if verdict else (),
+        # A near tie, and what is unsure, stands beside its metric.
+        notes=tuple(note_words(n) for n in verdict.notes if not n.startswith(("near_tie:", "unsure:")))
+        if verdict
+        else (),
         judged=verdict is not None,
         with_corrected=corrected is not None,
     )
@@ -156,6 +170,7 @@ def _metric_row(rubric: Rubric, metric: Metric, unit: Unit, found: CorrectedScor
         bars=shown,
         bars_label=", ".join(f"{b.label}: {percent(b.height)}" for b in shown),
         near_tie=reading is not None and reading.near_tie,
+        unsure=unit.verdict is not None and metric.name in unsure_names(unit.verdict.notes),
         corrected=_corrected_cell(found) if found is not None and found.raw is not None else None,
     )
 
@@ -202,6 +217,8 @@ def _flag_row(spec: FlagSpec, unit: Unit) -> FlagRow:
     if flag is None or flag.value is None:
         return FlagRow(spec.title, spec.question, "unread", _unread_words(flag))
     words = severity_words(spec, flag)
+    if unit.verdict is not None and spec.name in unsure_names(unit.verdict.notes):
+        words = f"{UNSURE} · {words}" if words else UNSURE
     if flag.probability is not None:
         words = f"{words} · probability {percent(flag.probability)}" if words else _probability(flag.probability)
     return FlagRow(spec.title, spec.question, "yes" if flag.value else "no", words)

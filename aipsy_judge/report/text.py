@@ -15,10 +15,10 @@ from ..judge import Lane
 from ..rubric import Rubric
 from ..summary import Brief, ConversationSummary, total_coverage, worst_first
 from ..units import Coverage, Unit, below_critical
-from ..verdict import Scored, Unscored
+from ..verdict import Scored, Unscored, Verdict
 from .tables import flag_words, legend, overview_table, unit_table
 from .visible import visible
-from .wording import WHAT_SCORES_ARE, note_words, number, unscored_words
+from .wording import UNSURE, WHAT_SCORES_ARE, note_words, number, unscored_words, unsure_names
 
 if TYPE_CHECKING:
     from ..correction.applied import Applied
@@ -178,7 +178,8 @@ def _findings(rubric: Rubric, unit: Unit) -> list[Text]:
         found.insert(0, f"composite {number(unit.composite.value)}")
     lines = [Text(f"? {_line(w)}") for w in _unscored_words(rubric, unit)]
     if verdict is not None:
-        lines += [Text(_line(note_words(n)), style="dim") for n in verdict.notes]
+        lines += [Text(f"{UNSURE}: {_line(w)}", style="yellow") for w in _unsure_words(rubric, verdict)]
+        lines += [Text(_line(note_words(n)), style="dim") for n in verdict.notes if not n.startswith("unsure:")]
         lines += [
             Text(f'may be an attempt to steer the judge: "{_line(q)}"', style="yellow")
             for q in verdict.suspected_injection
@@ -190,6 +191,13 @@ def _findings(rubric: Rubric, unit: Unit) -> list[Text]:
     head = "Conversation" if unit.turn is None else f"Turn {unit.turn}"
     style = "bold red" if unit.failure else "bold"
     return [Text(head + (f": {'; '.join(found)}" if found else ""), style=style), *lines]
+
+
+def _unsure_words(rubric: Rubric, verdict: Verdict) -> list[str]:
+    """The titles of what the judge is unsure of, in one line; none where it is of nothing."""
+    titles = {f.name: f.title for f in rubric.flags} | {m.name: m.title for m in rubric.metrics}
+    names = unsure_names(verdict.notes)
+    return [", ".join(titles.get(n, n) for n in names)] if names else []
 
 
 def _unscored_words(rubric: Rubric, unit: Unit) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..reading_list import Finding
 from ..rubric import Metric
 from ..verdict import NotApplicable, Unscored
@@ -43,6 +45,8 @@ FINDING_TITLES: dict[Finding, str] = {
 
 _NOTES = {
     "windowed": "the oldest messages did not fit the judge and were left out",
+    "newest_messages": "the judge is shown the newest messages only, as it was trained",
+    "unblessed": "this judge did not pass its checks; it was opened all the same",
     "rationale_cut": "the judge's reason was cut off",
     "repaired_json": "the judge's reply was not valid JSON; what was wrong could be repaired",
     "thought_removed": "the judge thought aloud; that part was not read",
@@ -69,6 +73,18 @@ def na_words(metric: Metric, score: NotApplicable, flag_titles: dict[str, str]) 
     if metric.applies_when is not None:
         return f"Does not apply here. It does when {metric.applies_when}."
     return "Does not apply here."
+
+
+UNSURE = "unsure: for review"
+
+
+def unsure_names(notes: Iterable[str]) -> tuple[str, ...]:
+    """Metrics and flags whose reading lies beyond the judge's operating point, by name.
+
+    >>> unsure_names(["windowed:2", "unsure:empathy"])
+    ('empathy',)
+    """
+    return tuple(n.removeprefix("unsure:") for n in notes if n.startswith("unsure:"))
 
 
 def note_words(note: str) -> str:

