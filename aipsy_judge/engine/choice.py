@@ -78,6 +78,11 @@ class Choice:
         assert self.label is not None
         return self._options[self.label]
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The legal options."""
+        return tuple(self._options)
+
     def probes(self) -> tuple[tuple[int, ...], ...]:
         return tuple(self._nodes) if self._first else ()
 
@@ -104,11 +109,25 @@ class Choice:
         values = logits[legal].astype(np.float64)
         token = legal[int(values.argmax())]
         self._legal_mass = min(self._legal_mass, float(np.exp(_logsumexp(values) - _logsumexp(logits))))
-        piece = self._vocabulary.pieces[token]
-        self._rest = {k: r[len(piece) :] for k, r in self._rest.items() if r.startswith(piece)}
-        usual = {k: s[1:] for k, s in self._spelled.items() if k in self._rest and s and s[0] == token}
-        self._spelled = usual if len(usual) == len(self._rest) else {}
+        self._rest, self._spelled = _narrowed(self._rest, self._spelled, token, self._vocabulary.pieces[token])
         return token
+
+    def way(self, label: str) -> list[tuple[int, bool]]:
+        """The usual tokens of an option from here to where it is decided, each with whether it is chosen there
+        (True) or taken unread, since all options that are left go on with it. Only before the first look."""
+        rest, spelled, steps = self._rest, self._spelled, list[tuple[int, bool]]()
+        for token in self._spelled[label]:
+            unread = len(spelled) == len(rest) and all(s[0] == token for s in spelled.values())
+            steps.append((token, not unread))
+            rest, spelled = _narrowed(rest, spelled, token, self._vocabulary.pieces[token])
+            if len(rest) == 1:
+                return steps
+        raise AssertionError(f"{self.slot.name}: {label} is spelled like another option")
+
+    def settle(self, label: str) -> None:
+        """Take an option without looking."""
+        self.step = [token for token, _ in self.way(label)]
+        self.label = label
 
     def _forced(self) -> tuple[int, ...]:
         """Tokens that all remaining options share next in their usual spelling; they are taken unread."""
@@ -147,6 +166,16 @@ class Choice:
             legal_mass=self._legal_mass,
             near_tie=best != self.label,
         )
+
+
+def _narrowed(
+    rest: dict[str, bytes], spelled: dict[str, list[int]], token: int, piece: bytes
+) -> tuple[dict[str, bytes], dict[str, list[int]]]:
+    """What is still ahead, in bytes and in usual tokens, of the options that `token` leaves; no usual tokens where
+    one of them would be spelled otherwise."""
+    left = {k: r[len(piece) :] for k, r in rest.items() if r.startswith(piece)}
+    usual = {k: s[1:] for k, s in spelled.items() if k in left and s and s[0] == token}
+    return left, usual if len(usual) == len(left) else {}
 
 
 def _shares(

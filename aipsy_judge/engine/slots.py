@@ -102,8 +102,11 @@ class AnswerReader:
         if choice.label is None:
             self._path += choice.step
             return
+        self._decided(choice, choice.reading())
+
+    def _decided(self, choice: Choice, reading: SlotReading) -> None:
         self._path += choice.step
-        self.readings[choice.slot.name] = choice.reading()
+        self.readings[choice.slot.name] = reading
         self._text += choice.option_text
         self._part += 1
         self._choice = None
@@ -111,7 +114,29 @@ class AnswerReader:
 
     def tail(self) -> tuple[int, ...]:
         """Once `done`: tokens of the decided answer that have not been fed."""
-        return tuple(self._spell(self._text)[self._fed :])
+        return self.tokens[self._fed :]
+
+    # -- writing an answer that is known, as training does, in the tokens in which it would be read -------------------
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Tokens up to where the open slot begins; once `done`, of the whole answer up to the rationale."""
+        return tuple(self._path if self._choice is not None else self._spell(self._text))
+
+    @property
+    def open_slot(self) -> Choice | None:
+        """The slot that is to be read next; what its options' tokens are, `Choice.way` says."""
+        return self._choice
+
+    def choose(self, label: str) -> None:
+        """Go on as if `label` had been read in its usual tokens. ValueError where it is no legal option."""
+        choice = self._choice
+        if choice is None or label not in choice.labels:
+            raise ValueError(
+                f"{label!r} cannot be chosen here ({', '.join(choice.labels) if choice else 'all is read'})"
+            )
+        choice.settle(label)
+        self._decided(choice, SlotReading(label))
 
     def _advance(self) -> None:
         """Run over fixed text and forced slots up to the next slot with a choice."""
