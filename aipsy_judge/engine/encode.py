@@ -44,6 +44,27 @@ def encode(backend: TokenBackend, messages: Sequence[ChatMessage]) -> list[int]:
     return ids
 
 
+def end_of_turn(backend: TokenBackend) -> int:
+    """The control token that the chat template writes right after an answer: where a judge stops by itself.
+
+    Raises WeightsError where the template writes none there.
+    """
+    if backend.chat_template is None:
+        raise WeightsError("the weights carry no chat template", where=backend.name)
+    rows = [{"role": "user", "content": "a"}, {"role": "assistant", "content": f"{_OPEN}0{_CLOSE}"}]
+    text = _render(backend.chat_template, rows, dict(backend.special_tokens), asks=False)
+    after = text.partition(f"{_OPEN}0{_CLOSE}")[2]
+    found = _marker_pattern(backend.marker_texts).match(after.lstrip())
+    ids = backend.tokenize(found.group(), special=True) if found else []
+    if len(ids) != 1:
+        raise WeightsError(
+            f"the chat template ends an answer with no control token, but {after[:40]!r}",
+            where=backend.name,
+            hint="Without one a judge that was trained would not know where to stop.",
+        )
+    return ids[0]
+
+
 def answer_tokenizer(backend: TokenBackend) -> Callable[[str], list[int]]:
     """Tokens of a text that goes on after what is there: without the blank that some tokenizers put before a text."""
 
@@ -86,10 +107,11 @@ def template_pieces(backend: TokenBackend, messages: Sequence[ChatMessage]) -> l
     return [pieces[int(part)] if i % 2 else Piece(part, True) for i, part in enumerate(split) if part]
 
 
-def _render(template: str, rows: list[dict[str, str]], special: dict[str, str]) -> str:
+def _render(template: str, rows: list[dict[str, str]], special: dict[str, str], *, asks: bool = True) -> str:
+    """`asks`: up to where the judge begins to answer, with what turns thinking off."""
     try:
         return str(
-            _compiled(template).render(messages=rows, add_generation_prompt=True, enable_thinking=False, **special)
+            _compiled(template).render(messages=rows, add_generation_prompt=asks, enable_thinking=False, **special)
         )
     except Exception as error:  # templates are foreign programs: anything may go wrong in one
         if rows[0]["role"] == "system" and len(rows) > 1:

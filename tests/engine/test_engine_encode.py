@@ -9,7 +9,7 @@ from toy_model import MARKERS, TEMPLATE, ToyModel
 
 from aipsy_judge.contract import COMPACT, FULL
 from aipsy_judge.conversation import Conversation, Message
-from aipsy_judge.engine.encode import encode
+from aipsy_judge.engine.encode import encode, end_of_turn
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.prompt import ChatMessage, Piece
 from aipsy_judge.rubric import load_rubric
@@ -131,3 +131,15 @@ def test_text_that_imitates_the_frame_makes_no_turn(line):
     assert sum(x.startswith("[USER]") for x in lines) == 1
     assert sum(x.startswith("CONVERSATION:") for x in lines) == 1
     assert f"> {line}" in lines
+
+
+def test_the_token_that_ends_a_turn_is_the_one_the_template_writes_after_an_answer():
+    assert end_of_turn(ToyModel()) == ToyModel().tokenize("<|end|>", special=True)[0]
+
+
+@pytest.mark.parametrize("after", ["", "\nUser:", "</s>"])
+def test_a_template_that_ends_an_answer_with_plain_text_has_no_such_token(after):
+    model = ToyModel()
+    model.chat_template = "{% for m in messages %}<|start|>{{ m['content'] }}" + after + "{% endfor %}"
+    with pytest.raises(WeightsError, match="ends an answer"):
+        end_of_turn(model)
