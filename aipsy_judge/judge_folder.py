@@ -20,12 +20,18 @@ _PACKAGE = Path(__file__).parent
 
 def judge_places(name: str) -> Iterator[Path]:
     """The folders that a judge of this name may lie in: shipped, in `models/` of a clone, pulled, in `models/` here."""
-    if not _PLAIN.fullmatch(name):
-        return
-    yield _PACKAGE / "data" / name
-    yield _PACKAGE.parent / "models" / name
-    yield cache_folder() / "judges" / name
-    yield Path("models") / name
+    if _PLAIN.fullmatch(name):
+        yield from (place / name for place in _places())
+
+
+def _places() -> tuple[Path, ...]:
+    return (_PACKAGE / "data", _PACKAGE.parent / "models", cache_folder() / "judges", Path("models"))
+
+
+def found_judges() -> list[Path]:
+    """Folders with a manifest in all these places, each once, in the order in which a name is looked for."""
+    found = (manifest.parent.resolve() for place in _places() for manifest in sorted(place.glob(f"*/{MANIFEST}")))
+    return list(dict.fromkeys(found))
 
 
 def judge_folder(name_or_path: str | Path) -> Path | None:
