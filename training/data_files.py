@@ -47,9 +47,16 @@ def conversations(recipe: Recipe) -> dict[str, Conversation]:
     return {c.id: c for c in read(conversation_paths(recipe))}
 
 
-def inputs(recipe: Recipe) -> dict[str, Path]:
-    """label -> every file of the section data, for a stage that reads all of them. InputError where one is missing."""
-    single = {"data.items": recipe.data.items, "targets.correction": recipe.targets.correction}
-    single["split.file"] = recipe.split.file
-    found = {key: spread([path], key)[0] for key, path in single.items() if path is not None}
+def inputs(recipe: Recipe, *keys: str) -> dict[str, Path]:
+    """label -> file, for a stage: ratings, conversations and data.items, and the single files under `keys`.
+
+    Raises InputError where one is missing.
+    """
+    single = {
+        "data.items": recipe.data.items,
+        "targets.correction": recipe.targets.correction,
+        "split.file": recipe.split.file,
+    }
+    named = {key: path for key in ("data.items", *keys) if (path := single[key]) is not None}
+    found = {key: spread([path], key)[0] for key, path in named.items()}
     return {**found, **{p.as_posix(): p for p in (*rating_paths(recipe), *conversation_paths(recipe))}}

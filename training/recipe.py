@@ -95,6 +95,9 @@ class Targets(Section):
     correction: Text | None = Field(
         default=None, description="a correction's file, instead of fitting one to the anchors"
     )
+    fit_on: Literal["train", "all"] = Field(
+        default="train", description="train (the anchors of the train part alone) or all (the test part is then seen)"
+    )
     spread: Annotated[Number, Field(ge=0)] = Field(
         default=0.5, description="standard deviation of a soft label around its target, points of the scale, 0 and up"
     )

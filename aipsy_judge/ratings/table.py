@@ -190,6 +190,14 @@ class Ratings:
             keep &= np.isin(self.rater.codes, [self._code(self.rater, "rater", r) for r in raters])
         if items is not None:
             keep &= items[self.item.codes]
+        return self._kept(keep)
+
+    def without(self, raters: Iterable[str], items: Bools) -> Ratings:
+        """All rows but what these raters said of these items (`items`: (I,) mask). Items keep their places."""
+        theirs = np.isin(self.rater.codes, [self._code(self.rater, "rater", r) for r in raters])
+        return self._kept(~(theirs & items[self.item.codes]))
+
+    def _kept(self, keep: Bools) -> Ratings:
         return replace(
             self,
             item=Labels(self.item.names, self.item.codes[keep]),
