@@ -34,20 +34,11 @@ class Work:
     passes: int = 0
 
 
-class TokenBackend(Protocol):
-    """A model in this process, as a few primitives on numbered sequences that share one cache.
-
-    Sequence numbers run from 0 to `max_sequences - 1`; positions from 0. All calls are deterministic.
-    """
+class Tokens(Protocol):
+    """How text becomes tokens: all that writing a prompt or an answer takes, without a model."""
 
     @property
     def name(self) -> str: ...
-    @property
-    def context_tokens(self) -> int:
-        """Longest position the model was trained for."""
-
-    @property
-    def max_sequences(self) -> int: ...
     @property
     def vocabulary(self) -> Sequence[bytes]:
         """The bytes each token id stands for (b"" for control tokens)."""
@@ -64,8 +55,6 @@ class TokenBackend(Protocol):
 
     @property
     def end_tokens(self) -> frozenset[int]: ...
-    @property
-    def work(self) -> Work: ...
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Token ids; no BOS is added. With `special` False, control tokens in the text stay plain text."""
 
@@ -73,6 +62,21 @@ class TokenBackend(Protocol):
     def begin_token(self) -> int | None:
         """The id that must open a text exactly once, or None where the tokenizer wants none."""
 
+
+class TokenBackend(Tokens, Protocol):
+    """A model in this process, as a few primitives on numbered sequences that share one cache.
+
+    Sequence numbers run from 0 to `max_sequences - 1`; positions from 0. All calls are deterministic.
+    """
+
+    @property
+    def context_tokens(self) -> int:
+        """Longest position the model was trained for."""
+
+    @property
+    def max_sequences(self) -> int: ...
+    @property
+    def work(self) -> Work: ...
     @property
     def cell_bytes(self) -> int:
         """Bytes of cache that one token takes."""
