@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aipsy_judge.conversation import Conversation
-from aipsy_judge.errors import InputError
+from aipsy_judge.errors import InputError, TranscriptError
 from aipsy_judge.transcripts import read
 
+from .alternatives import with_alternatives
 from .recipe import Recipe
 
 
@@ -43,8 +44,16 @@ def conversation_paths(recipe: Recipe) -> tuple[Path, ...]:
 
 
 def conversations(recipe: Recipe) -> dict[str, Conversation]:
-    """id -> conversation, over all files. Raises TranscriptError, on an id that comes twice too."""
-    return {c.id: c for c in read(conversation_paths(recipe))}
+    """id -> conversation, over all files, alternative replies as conversations of their own.
+
+    Raises TranscriptError, on an id that comes twice too.
+    """
+    paths = conversation_paths(recipe)
+    found: dict[str, Conversation] = {}
+    for conversation in with_alternatives(read(paths), paths):
+        if found.setdefault(conversation.id, conversation) is not conversation:
+            raise TranscriptError(f"the id {conversation.id!r} comes twice", where=conversation.source)
+    return found
 
 
 def inputs(recipe: Recipe, *keys: str) -> dict[str, Path]:

@@ -266,8 +266,8 @@ class Memory(Section):
 class Export(Section):
     """What is made of the adapter: files that a judge can be opened from."""
 
-    gguf: Annotated[tuple[Literal["q8_0", "f16", "q6_k", "q4_k_m"], ...], Field(strict=False)] = Field(
-        default=("q8_0",), description="a list of q8_0, f16, q6_k, q4_k_m"
+    gguf: Annotated[tuple[Literal["Q8_0", "F16", "BF16", "Q6_K", "Q4_K_M"], ...], Field(strict=False)] = Field(
+        default=("Q8_0",), description="a list of Q8_0, F16, BF16, Q6_K, Q4_K_M"
     )
     adapter_gguf: bool = Field(
         default=False, description="true or false: the adapter as a small GGUF beside an untouched base"

@@ -26,6 +26,7 @@ from .data_files import conversations, inputs, rating_paths
 from .groups import find_groups
 from .items import Item, find_items
 from .program import recipe_program
+from .provenance import record
 from .rater_texts import rater_verdicts, refuse_other_texts
 from .recipe import Recipe
 from .slot_targets import target_rows
@@ -56,7 +57,9 @@ def stage(recipe: Recipe) -> Stage:
 
 def make_targets(recipe: Recipe, out: Path) -> Made:
     """Reuse or make the stage; says on stdout what it did and what the reader must know."""
-    return make(out, stage(recipe), lambda part: _work(recipe, part), say=click.echo)
+    found = stage(recipe)
+    record(out, recipe)
+    return make(out, found, lambda part: _work(recipe, part), say=click.echo)
 
 
 def _work(recipe: Recipe, part: Path) -> None:
