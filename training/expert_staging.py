@@ -51,6 +51,11 @@ class Staging:
         """Bytes that the buffers take on the device once used: two layers, or one where only one is staged."""
         return self.layer_bytes * min(2, len(self.sources))
 
+    @property
+    def taken(self) -> int:
+        """Bytes of the buffers made so far."""
+        return sum(slot.bytes.nbytes for slot in self._slots)
+
     def renumber(self, sources: list[Tensor]) -> None:
         """Serve these layers from now on, in the order of the model; what was staged is forgotten."""
         self.sources = sources

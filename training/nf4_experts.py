@@ -59,6 +59,11 @@ class NF4Experts(nn.Module):
         """Whether the bytes lie in the machine's memory and are staged."""
         return self._staging is not None
 
+    @property
+    def staged_bytes(self) -> int:
+        """Bytes that staging has taken on the device, for all layers that share it."""
+        return self._staging.taken if self._staging is not None else 0
+
     def stay_on_host(self, staging: Staging, number: int) -> None:
         """Lie in the machine's memory, pinned where there is CUDA, as layer `number` of `staging`."""
         if not self.on_host:

@@ -233,7 +233,7 @@ def test_a_step_waits_for_no_copy_but_the_first() -> None:
 def test_two_buffers_are_all_the_room_staging_takes() -> None:
     modules, staging = _staged(5)
     _chain(modules, *_routed(15))
-    assert sum(slot.bytes.nbytes for slot in staging._slots) == staging.bytes == 2 * modules[0].layout.bytes
+    assert staging.taken == staging.bytes == 2 * modules[0].layout.bytes
 
 
 def test_what_lies_on_the_host_stays_there_when_the_model_is_moved() -> None:
