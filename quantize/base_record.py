@@ -81,6 +81,18 @@ def differences(adapter: Path, base: BaseRecord) -> tuple[str, ...]:
     )
 
 
+def check_base(base: Path, adapter: Path, any_base: bool) -> tuple[str, ...]:
+    """The differences, where `any_base` allows them. Raises WeightsError where there are some and it does not."""
+    found = differences(adapter, record_of(base))
+    if found and not any_base:
+        raise WeightsError(
+            "not the base that the adapter was trained on: " + "; ".join(found),
+            where=str(base),
+            hint="Name the right base. --any-base goes on all the same, and says so.",
+        )
+    return found
+
+
 def _differs(key: str, wanted: Any, found: str | None) -> bool:
     if key == "revision" and (wanted is None or found is None):
         return False  # one of them does not say; the other two are compared all the same

@@ -104,20 +104,21 @@ def _check_index(folder: Path, files: tuple[TensorFile, ...]) -> None:
             )
 
 
-def check_mergeable(base: Checkpoint) -> None:
-    """Raise WeightsError if the stored weights are quantised: a sum rounded to so few steps spoils the model."""
+def check_full_weights(base: Checkpoint) -> None:
+    """Raise WeightsError if the stored weights are quantised: a sum rounded to so few steps spoils the model, and what
+    is quantised twice loses twice."""
     where = str(base.folder)
-    hint = "Merge into the full weights of the same base; a GGUF base is dequantised first, which is then recorded."
+    hint = "Take the full weights of the same model; a GGUF base is dequantised first, which is then recorded."
     texts = (base.config, base.config.get("text_config") or {})
     for key in ("quantization_config", "quantization"):
         for config in texts:
             if isinstance(config, dict) and config.get(key):
                 method = config[key].get("quant_method", "") if isinstance(config[key], dict) else ""
                 raise WeightsError(
-                    f"the base is quantised ({key} {method}".rstrip() + " in config.json)", where=where, hint=hint
+                    f"the weights are quantised ({key} {method}".rstrip() + " in config.json)", where=where, hint=hint
                 )
     for tensor in base.tensors.values():
         if tensor.dtype not in (*_MERGED_TYPES, *_BESIDE):
             raise WeightsError(
-                f"the base is quantised: {tensor.name!r} is stored as {tensor.dtype}", where=where, hint=hint
+                f"the weights are quantised: {tensor.name!r} is stored as {tensor.dtype}", where=where, hint=hint
             )

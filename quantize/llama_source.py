@@ -13,6 +13,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from aipsy_judge.errors import WeightsError
+
 VERSION = "0.3.36"
 SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
@@ -21,7 +23,7 @@ _WANTED = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion/", "g
 
 
 def llama_cpp_source() -> Path:
-    """The folder vendor/llama.cpp, fetched if it is not there. RuntimeError if it cannot be had or is another."""
+    """The folder vendor/llama.cpp, fetched if it is not there. WeightsError if it cannot be had or is another."""
     target = CACHE / f"llama.cpp-{VERSION}"
     if target.is_dir():
         return target
@@ -45,11 +47,11 @@ def _download(folder: Path) -> Path:
     )
     archives = list(folder.glob("*.tar.gz"))
     if done.returncode != 0 or len(archives) != 1:
-        raise RuntimeError(f"pip could not fetch the source of llama-cpp-python {VERSION}:\n{done.stderr}")
+        raise WeightsError(f"pip could not fetch the source of llama-cpp-python {VERSION}:\n{done.stderr}")
     with archives[0].open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != SHA256:
-        raise RuntimeError(f"the source of llama-cpp-python {VERSION} has sha256 {found}, wanted {SHA256}")
+        raise WeightsError(f"the source of llama-cpp-python {VERSION} has sha256 {found}, wanted {SHA256}")
     return archives[0]
 
 

@@ -21,11 +21,12 @@ import click
 
 from aipsy_judge.atomic import sync_folder, write_text
 from aipsy_judge.cli.ending import told_errors
-from aipsy_judge.errors import InputError, WeightsError
+from aipsy_judge.errors import WeightsError
 
-from .base_record import differences, record_of
-from .checkpoint import Checkpoint, check_mergeable, open_checkpoint
+from .base_record import check_base, record_of
+from .checkpoint import Checkpoint, check_full_weights, open_checkpoint
 from .disk_space import check_disk
+from .new_file import check_new
 
 if TYPE_CHECKING:
     from .lora import Adapter
@@ -56,12 +57,11 @@ def merge(
     from .merge_shard import merge_file
     from .merge_state import merge_key, open_state
 
-    if out.exists():
-        raise InputError("is there already", where=str(out), hint="Name another folder, or remove it.")
+    check_new(out)
     base = open_checkpoint(base_folder)
-    check_mergeable(base)
+    check_full_weights(base)
     adapter = open_adapter(adapter_folder)
-    unlike = _check_base(base, adapter, any_base)
+    unlike = check_base(base.folder, adapter.folder, any_base)
     changes = plan(base, adapter)
     part = out.with_name(out.name + ".part")
     state = open_state(part, merge_key(base, adapter))
@@ -75,17 +75,6 @@ def merge(
     record = _record(base, adapter, unlike, state)
     _finish(base, part, out, record)
     return record
-
-
-def _check_base(base: Checkpoint, adapter: Adapter, any_base: bool) -> tuple[str, ...]:
-    unlike = differences(adapter.folder, record_of(base.folder))
-    if unlike and not any_base:
-        raise WeightsError(
-            "not the base that the adapter was trained on: " + "; ".join(unlike),
-            where=str(base.folder),
-            hint="Name the right base. --any-base merges all the same, and the record says so.",
-        )
-    return unlike
 
 
 def _record(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...], state: MergeState) -> dict[str, Any]:
