@@ -8,7 +8,8 @@ AipsyJudgeError
 │   └── LaneError             results of unlike lanes were to be compared
 ├── JudgeError            exit 3: the judge cannot be opened or does not work
 │   ├── WeightsError          a weights file is missing, damaged or of an unknown kind
-│   │   └── ManifestError         a judge's manifest is not valid, or its files are not those it names
+│   │   ├── ManifestError         a judge's manifest is not valid, or its files are not those it names
+│   │   └── HubError              a judge cannot be fetched: no network, no room, refused, another file
 │   ├── ContractError         a judge was to be asked in a way it was not made for
 │   ├── CapacityError         the plan does not fit the context or the memory
 │   └── BackendError          the library or server that runs the judge failed (often retryable)
@@ -81,6 +82,28 @@ class WeightsError(JudgeError):
 
 class ManifestError(WeightsError):
     """A judge's manifest is not valid, or the files beside it are not those that it names."""
+
+
+class HubError(WeightsError):
+    """A judge cannot be fetched from the model hub.
+
+    `wants_login`: it might be with a login; `missing`: the hub is there, the file is not.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        retryable: bool = False,
+        wants_login: bool = False,
+        missing: bool = False,
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.retryable = retryable
+        self.wants_login = wants_login
+        self.missing = missing
 
 
 class ContractError(JudgeError):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .gguf_header import GgufHeader, check_model
+from .gguf_header import GgufHeader
+from .gguf_model import check_model
 from .machine import this_machine
 
 GIB = 2**30

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .errors import WeightsError
 
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-_STRING, _ARRAY = 8, 9
+_BOOL, STRING, _ARRAY = 7, 8, 9
+_LENGTH = struct.Struct("<Q")
+UINT32, INT32, FLOAT32 = 4, 5, 6
 # ggml type -> (elements a block, bytes a block); types that a judge's file may hold. Source: ggml's type traits.
 _BLOCKS = {
     0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 10: (256, 84),
@@ -26,6 +31,11 @@ _BLOCKS = {
     27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54), 35: (256, 66), 39: (32, 17),
 }  # fmt: skip
 _KEPT = 4096  # longest array whose values are kept; vocabularies are only walked over
+# Bounds, each far above any model there is: beyond them a file costs time and memory for nothing.
+_MOST_KEYS = _MOST_TENSORS = 2**16
+_MOST_ELEMENTS = 2**22  # the largest vocabularies have 2^18 tokens and 2^19 merges
+_LONGEST_TEXT = 2**22  # bytes; chat templates have up to 2^15
+_LONGEST_NAME = 63  # GGML_MAX_NAME - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,30 @@ class TensorInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayInfo:
+    """An array of the metadata: type of its elements, how many, and where the first begins, in bytes."""
+
+    kind: int
+    length: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """metadata: scalars, strings, and arrays of at most 4096 numbers; `lengths` has the length of every array."""
+    """metadata: scalars, strings, and arrays of at most 4096 numbers; `lengths` has the length of every array.
+
+    kinds: the type of each scalar and string, as GGUF numbers them; arrays: where each array lies.
+    """
 
     metadata: Mapping[str, Any]
     lengths: Mapping[str, int]
     tensors: tuple[TensorInfo, ...]
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    arrays: Mapping[str, ArrayInfo] = field(default_factory=dict)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape by name of tensor."""
+        return {t.name: t.shape for t in self.tensors}
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
@@ -77,6 +105,24 @@ def _check_magic(start: bytes, size: int, path: Path) -> None:
         raise WeightsError(f"cut off after {size} bytes", where=str(path), hint="Fetch it again.")
 
 
+def array_texts(path: Path, array: ArrayInfo) -> Iterator[bytes]:
+    """The texts of an array of the header, as bytes, one after another."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = array.start
+        for _ in range(array.length):
+            end = at + 8 + _LENGTH.unpack_from(data, at)[0]
+            yield data[at + 8 : end]
+            at = end
+
+
+def array_numbers(path: Path, array: ArrayInfo) -> NDArray[Any]:
+    """The numbers of an array of the header, shape (length,)."""
+    form = np.dtype(_SCALARS[array.kind])
+    with path.open("rb") as file:
+        file.seek(array.start)
+        return np.frombuffer(file.read(array.length * form.itemsize), dtype=form)
+
+
 class _Reader:
     """A position in the file; every step is checked against its end."""
 
@@ -91,18 +137,28 @@ class _Reader:
         # the shortest entries take 13 and 24 bytes: a count beyond that is damage, not a large file
         if key_count * 13 + tensor_count * 24 > self._size:
             raise self._fault(f"{key_count} keys and {tensor_count} tensors do not fit a file of {self._size} bytes")
+        if key_count > _MOST_KEYS or tensor_count > _MOST_TENSORS:
+            raise self._fault(f"{key_count} keys and {tensor_count} tensors: no model has so many")
         metadata: dict[str, Any] = {}
-        lengths: dict[str, int] = {}
+        kinds: dict[str, int] = {}
+        arrays: dict[str, ArrayInfo] = {}
         for _ in range(key_count):
             key = self._string()
-            if key in metadata or key in lengths:
+            if not key:
+                raise self._fault("a key without a name")
+            if key in kinds or key in arrays:
                 raise self._fault(f"the key {key!r} stands twice")
-            value, length = self._value(self._number("<I"))
-            if length is not None:
-                lengths[key] = length
-            if value is not None:
-                metadata[key] = value
-        return GgufHeader(metadata, lengths, self._tensors(tensor_count, metadata))
+            kind = self._number("<I")
+            if kind == _ARRAY:
+                arrays[key] = self._array()
+                values = self._kept(arrays[key])
+                if values is not None:
+                    metadata[key] = values
+            else:
+                kinds[key], metadata[key] = kind, self._scalar(kind)
+        lengths = {k: a.length for k, a in arrays.items()}
+        tensors = self._tensors(tensor_count, metadata.get("general.alignment", 32), kinds)
+        return GgufHeader(metadata, lengths, tensors, kinds, arrays)
 
     def _fault(self, message: str) -> WeightsError:
         return WeightsError(
@@ -123,41 +179,67 @@ class _Reader:
     def _string(self) -> str:
         length = self._number("<Q")
         start = self._skip(length)
+        if length > _LONGEST_TEXT:
+            raise self._fault(f"a text of {length} bytes: no model has one so long")
         try:
             return self._data[start : self._at].decode("utf-8")
         except UnicodeDecodeError as error:
             raise self._fault("a text that is not UTF-8") from error
 
-    def _value(self, kind: int) -> tuple[Any, int | None]:
-        """(value, length): length is None unless the value is an array."""
-        if kind in _SCALARS:
-            return self._number(_SCALARS[kind]), None
-        if kind == _STRING:
-            return self._string(), None
-        if kind != _ARRAY:
+    def _scalar(self, kind: int) -> Any:
+        if kind == STRING:
+            return self._string()
+        if kind not in _SCALARS:
             raise self._fault(f"unknown value type {kind}")
-        inner, length = self._number("<I"), self._number("<Q")
-        if inner in _SCALARS:
-            form = _SCALARS[inner]
-            start = self._skip(length * struct.calcsize(form))
-            kept = length <= _KEPT
-            return (list(struct.unpack_from(f"<{length}{form[1]}", self._data, start)) if kept else None), length
-        if inner != _STRING:
-            raise self._fault(f"an array of type {inner}")
-        if length > self._size // 8:
-            raise self._fault(f"an array of {length} texts in a file of {self._size} bytes")
-        for _ in range(length):
-            self._skip(self._number("<Q"))
-        return None, length
+        if kind == _BOOL and self._data[self._at : self._at + 1] not in (b"\0", b"\1"):
+            raise self._fault("a truth value that is neither 0 nor 1")
+        value = self._number(_SCALARS[kind])
+        if isinstance(value, float) and not isfinite(value):
+            raise self._fault(f"a number that is none ({value})")
+        return value
 
-    def _tensors(self, count: int, metadata: Mapping[str, Any]) -> tuple[TensorInfo, ...]:
+    def _array(self) -> ArrayInfo:
+        """Walks over an array."""
+        inner, length = self._number("<I"), self._number("<Q")
+        if inner not in _SCALARS and inner != STRING:
+            raise self._fault(f"an array of type {inner}")
+        shortest = 8 if inner == STRING else struct.calcsize(_SCALARS[inner])
+        if length * shortest > self._size - self._at:
+            raise self._fault(f"cut off, or an array of {length} elements that is not so")
+        if length > _MOST_ELEMENTS:
+            raise self._fault(f"an array of {length} elements: no model has one so long")
+        start = self._at
+        if inner == STRING:
+            self._skip_texts(length)
+        else:
+            self._skip(length * shortest)
+        return ArrayInfo(inner, length, start)
+
+    def _skip_texts(self, count: int) -> None:
+        """In a loop of its own: a vocabulary and its merges have 800,000."""
+        at, last = self._at, self._size - 8
+        for _ in range(count):
+            if at > last:
+                raise self._fault("cut off, or a text longer than the file")
+            at += 8 + _LENGTH.unpack_from(self._data, at)[0]
+        if at > self._size:
+            raise self._fault("cut off, or a text longer than the file")
+        self._at = at
+
+    def _kept(self, array: ArrayInfo) -> list[Any] | None:
+        if array.kind == STRING or array.length > _KEPT:
+            return None
+        form = f"<{array.length}{_SCALARS[array.kind][1]}"
+        return list(struct.unpack_from(form, self._data, array.start))
+
+    def _tensors(self, count: int, alignment: Any, kinds: Mapping[str, int]) -> tuple[TensorInfo, ...]:
         rows = [self._tensor_row() for _ in range(count)]
-        alignment = metadata.get("general.alignment", 32)
-        if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
-            raise self._fault(f"an alignment of {alignment}")
+        if kinds.get("general.alignment", UINT32) != UINT32 or alignment < 1 or alignment & (alignment - 1):
+            raise self._fault(f"an alignment of {alignment!r}")
         base = -(-self._at // alignment) * alignment
         names: set[str] = set()
         tensors: list[TensorInfo] = []
+        free = 0  # tensors lie one behind the other in the order of the table, each padded
         for name, shape, kind, offset in rows:
             if name in names:
                 raise self._fault(f"the tensor {name!r} stands twice")
@@ -166,11 +248,17 @@ class _Reader:
             length = prod(shape) // elements * size
             if shape[0] % elements or offset % alignment or base + offset + length > self._size:
                 raise self._fault(f"the tensor {name!r} does not lie within the file")
+            if offset != free:
+                how = "overlaps" if offset < free else "leaves a gap behind"
+                raise self._fault(f"the tensor {name!r} {how} the one before it")
+            free = -(-(offset + length) // alignment) * alignment
             tensors.append(TensorInfo(name, shape, kind, base + offset, length))
         return tuple(tensors)
 
     def _tensor_row(self) -> tuple[str, tuple[int, ...], int, int]:
         name = self._string()
+        if not 1 <= len(name.encode()) <= _LONGEST_NAME:
+            raise self._fault(f"a tensor's name of {len(name.encode())} bytes; 1 to {_LONGEST_NAME} are possible")
         axes = self._number("<I")
         if not 1 <= axes <= 4:
             raise self._fault(f"the tensor {name!r} has {axes} axes")
@@ -181,41 +269,6 @@ class _Reader:
         if 0 in shape or prod(shape) > 2**48:
             raise self._fault(f"the tensor {name!r} has the shape {shape}")
         return name, shape, kind, offset
-
-
-def check_model(path: Path) -> GgufHeader:
-    """The header of a file that can be loaded as a model. Raises WeightsError with the reason if it is none."""
-    header = read_gguf_header(path)
-    kind, arch = header.metadata.get("general.type", "model"), header.metadata.get("general.architecture")
-    checks: list[tuple[Callable[[], bool], str]] = [
-        (lambda: kind == "model", f"this file is of type {kind!r}, not a model"),
-        (lambda: isinstance(arch, str), "the file names no architecture"),
-        (lambda: bool(header.tensors), "the file holds a vocabulary only, no weights"),
-        (lambda: header.lengths.get("tokenizer.ggml.tokens", 0) > 0, "the file holds no vocabulary"),
-    ]
-    for passes, message in checks:
-        if not passes():
-            raise WeightsError(message, where=str(path))
-    return header
-
-
-def check_adapter(path: Path, base: GgufHeader) -> GgufHeader:
-    """The header of a LoRA adapter that fits the base's architecture. Raises WeightsError."""
-    header = read_gguf_header(path)
-    kind = (header.metadata.get("general.type"), header.metadata.get("adapter.type"))
-    if kind != ("adapter", "lora"):
-        raise WeightsError(f"not a LoRA adapter (general.type {kind[0]!r}, adapter.type {kind[1]!r})", where=str(path))
-    mine, theirs = header.metadata.get("general.architecture"), base.metadata.get("general.architecture")
-    if mine != theirs:
-        raise WeightsError(f"an adapter for the architecture {mine!r}; the base is {theirs!r}", where=str(path))
-    if not header.tensors:
-        raise WeightsError("the adapter holds no tensors", where=str(path))
-    shapes = {t.name: t.shape for t in base.tensors}
-    for tensor in header.tensors:
-        target = tensor.name.removesuffix(".lora_a").removesuffix(".lora_b")
-        if target not in shapes:
-            raise WeightsError(f"the adapter changes {target!r}, which the base does not have", where=str(path))
-    return header
 
 
 def cell_bytes(header: GgufHeader) -> int:

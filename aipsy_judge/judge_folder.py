@@ -11,7 +11,7 @@ from pathlib import Path
 from .cache_folder import cache_folder
 from .errors import ManifestError
 from .file_hash import file_sha256
-from .gguf_header import check_model
+from .gguf_model import check_model
 from .manifest import MANIFEST, JudgeFile, Manifest, read_manifest
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

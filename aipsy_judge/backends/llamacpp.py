@@ -19,7 +19,9 @@ import llama_cpp
 import numpy as np
 
 from ..errors import BackendError, CapacityError, WeightsError
-from ..gguf_header import cell_bytes, check_adapter, check_model
+from ..gguf_adapter import check_adapter
+from ..gguf_header import cell_bytes
+from ..gguf_model import check_model
 from .llamacpp_library import cpu_expert_overrides, quiet_library
 from .protocol import Feed, Logits, Work
 

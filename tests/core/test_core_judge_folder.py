@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from gguf import GGUFWriter
 from judge_manifests import ONES, manifest_data, sha256_of, verified, write_judge
+from small_gguf import write_small_gguf
 
 from aipsy_judge.errors import InputError, ManifestError, WeightsError
 from aipsy_judge.judge import JudgeOptions
@@ -20,21 +20,6 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-def small_gguf(path, template="{{ messages }}"):
-    """A file that passes the checks of a model; no library would run it."""
-    import numpy as np
-
-    writer = GGUFWriter(path, "llama")
-    writer.add_token_list(["a", "b"])
-    if template is not None:
-        writer.add_chat_template(template)
-    writer.add_tensor("token_embd.weight", np.zeros((2, 32), dtype=np.float32))
-    for step in (writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file):
-        step()
-    writer.close()
-    return path
-
-
 def file_row(path, role="model", **more):
     return {"role": role, "name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path), **more}
 
@@ -44,7 +29,7 @@ def judge(tmp_path):
     """(folder, data) of a blessed judge whose files are there."""
     folder = tmp_path / "tried"
     folder.mkdir()
-    model = small_gguf(folder / "tried.gguf")
+    model = write_small_gguf(folder / "tried.gguf")
     data = manifest_data(
         files=[file_row(model)], verify=verified(sha256_of(model)), template_sha256=template_sha256(model)
     )
@@ -91,7 +76,7 @@ def test_an_adapter_can_stand_on_a_base_that_a_package_carries(tmp_path, monkeyp
     package = tmp_path / "site" / "some_weights"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    base = small_gguf(package / "base.gguf")
+    base = write_small_gguf(package / "base.gguf")
     monkeypatch.syspath_prepend(str(package.parent))
     folder = tmp_path / "mini"
     folder.mkdir()
@@ -126,7 +111,7 @@ def test_a_file_that_is_missing_cut_or_changed_is_not_opened(judge):
 @pytest.mark.parametrize("template", ["{{ another }}", None])
 def test_a_model_with_another_chat_template_than_it_was_trained_with_is_not_opened(judge, template):
     folder, data = judge
-    model = small_gguf(folder / "tried.gguf", template)
+    model = write_small_gguf(folder / "tried.gguf", template=template)
     changed = {"files": [file_row(model)], "verify": verified(sha256_of(model))}
     write_judge(folder, {**data, **changed})
     with pytest.raises(ManifestError, match="chat template"):

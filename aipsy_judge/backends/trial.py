@@ -1,0 +1,107 @@
+"""A file of weights that nobody has published is loaded first where it can do no harm: in a process with bounds.
+
+The checks of a file's structure cannot know every assumption that a library makes of a hundred architectures; a file
+that breaks one ends the process that loads it. So a child loads it, renders its chat template, tokenises and
+evaluates a few tokens, with bounds of time and memory. What became of it is remembered by the files' sha256.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import llama_cpp
+
+from ..cache_folder import recall, remember
+from ..errors import WeightsError
+from ..file_hash import file_sha256
+from ..known_judges import known_judges
+
+LEAST_SECONDS, BYTES_A_SECOND = 60.0, 50e6  # a slow disk reads so much
+# What the library takes beside the file: the vocabulary as texts, buffers of a small context.
+LEAST_BYTES = 3 * 2**30
+_ROLES = (("system", "user"), ("user",), ("user", "assistant"))
+# Every kind of character: what a tokenizer lacks shows at once, not at the first talk that has it.
+_TEXT = 'Words, 123 and\n\tmore: \u00e9\u4e2d\U0001f614\u0000\x7f\ufffd {"a": null}'
+
+
+def ensure_harmless(model: Path, adapter: Path | None = None) -> None:
+    """Raise WeightsError unless the files are published ones or a child could load them; each asked only once."""
+    hashes = (file_sha256(model), file_sha256(adapter) if adapter is not None else "")
+    if adapter is None and hashes[0] in {j.file.sha256 for j in known_judges()}:
+        return
+    key = "|".join((*hashes, f"llama-cpp-python {llama_cpp.__version__}"))
+    if recall("trials", bool).get(key):
+        return
+    fault = try_files(model, adapter)
+    if fault is not None:
+        raise WeightsError(
+            f"a process that loaded it first did not end well: {fault}",
+            where=str(adapter or model),
+            hint="The file is damaged, not fit for this version of llama.cpp, or hostile. Fetch it from its source.",
+        )
+    remember("trials", recall("trials", bool) | {key: True})
+
+
+def try_files(model: Path, adapter: Path | None = None) -> str | None:
+    """Load, render, tokenise and evaluate in a child; what went wrong, in words, or None."""
+    words = [str(model)] + ([str(adapter)] if adapter is not None else [])
+    size = sum(Path(w).stat().st_size for w in words)
+    seconds = LEAST_SECONDS + size / BYTES_A_SECOND
+    command = [sys.executable, "-m", __name__, str(LEAST_BYTES + 2 * size), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return f"it was not done after {seconds:.0f} s"
+    except OSError as error:
+        return f"it could not be started: {error.strerror or error}"
+    if done.returncode == 0:
+        return None
+    if done.returncode < 0:
+        return f"it was ended by {signal.Signals(-done.returncode).name}"
+    return (done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"])[-1][:300]
+
+
+def _bound_memory(most_bytes: int) -> None:
+    """Data, not address space: the file itself is mapped, and may be larger than the memory."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _try(model: Path, adapter: Path | None) -> None:
+    """What the child does."""
+    from ..chat_template import render
+    from .llamacpp import LlamaCpp, LlamaCppOptions
+    from .protocol import Feed
+
+    options = LlamaCppOptions(threads=1, gpu_layers=0, extra_bufts=False, batch_tokens=64, micro_batch_tokens=64)
+    backend = LlamaCpp(model, options, adapter)
+    if backend.chat_template is not None:
+        for roles in _ROLES:
+            try:
+                render(backend.chat_template, roles, backend.special_tokens)
+            except Exception:  # some refuse a system message, say; that it ends is what is asked here
+                continue
+    tokens = [t for special in (False, True) for t in backend.tokenize(_TEXT, special=special)]
+    _ = backend.vocabulary, backend.marker_texts, backend.end_tokens, backend.cell_bytes
+    backend.reserve(len(tokens) + 1)
+    backend.evaluate([Feed(0, 0, tokens, want_logits=True)])
+    backend.close()
+
+
+if __name__ == "__main__":
+    from ..errors import AipsyJudgeError
+
+    _bound_memory(int(sys.argv[1]))
+    try:
+        _try(Path(sys.argv[2]), Path(sys.argv[3]) if len(sys.argv) > 3 else None)
+    except AipsyJudgeError as error:
+        sys.exit(f"{error.message}")
+    except MemoryError:
+        sys.exit("it wanted more memory than a file of this size can need")
