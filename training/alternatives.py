@@ -59,9 +59,12 @@ def _alternatives(main: Conversation, told: Any) -> Iterator[Conversation]:
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(id, object) of every line that has alternatives or a situation; other files have none."""
-    if path.suffix.lower() != ".jsonl":
+    if path.is_dir():
+        for inside in sorted(path.rglob("*.jsonl")):
+            yield from _lines(inside)
+    if path.suffix.lower() != ".jsonl" or not path.is_file():
         return
-    for line in path.read_text(encoding="utf-8-sig").splitlines():
+    for line in path.read_text(encoding="utf-8-sig").split("\n"):
         if '"alternatives"' in line or '"situation"' in line:
             found = json.loads(line)
             if isinstance(found, dict) and "messages" in found and "id" in found:
