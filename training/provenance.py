@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -47,7 +48,8 @@ def record(out: Path, recipe: Recipe) -> None:
         write_text(out / PROVENANCE, dumps({**found, "created": now()}, indent=1) + "\n")
 
 
-def made_with() -> dict[str, Any]:
+@functools.cache
+def made_with() -> Mapping[str, Any]:
     """commit (None outside a clone), whether the clone differed from it, versions of packages that are installed."""
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no") if commit else None

@@ -176,7 +176,7 @@ def _text(path: Path) -> str | None:
 def _alone(out: Path, name: str) -> Iterator[None]:
     """Two programs that make one stage at once would spoil each other's part; the system frees the lock of a killed
     one."""
-    with (out / f".{name}.lock").open("w") as handle:
+    with (out / f".{name}.lock").open("a") as handle:  # "w" would write anew what is only locked
         try:
             import fcntl
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,48 +18,19 @@ from training.recipe_reading import load_recipe
 RUBRIC = load_rubric()
 FINE = dict.fromkeys(RUBRIC.metric_names, 4.0) | {"crisis_handling": None}
 WORDS = [
-    "river",
-    "lantern",
-    "copper",
-    "window",
-    "garden",
-    "winter",
-    "ledger",
-    "violin",
-    "harbour",
-    "meadow",
-    "kettle",
-    "summit",
-    "ribbon",
-    "orchard",
-    "thunder",
-    "pebble",
-    "marble",
-    "canyon",
-    "velvet",
-    "signal",
-    "blanket",
-    "anchor",
-    "candle",
-    "ladder",
-    "saddle",
-    "mirror",
-    "compass",
-    "basket",
-    "needle",
-    "feather",
+    f"{a}{b}" for a in ("river", "copper", "winter", "violin", "kettle") for b in ("stone", "lamp", "gate", "bird")
 ]
 
 Scores = Mapping[str, float | None]
 
 
 def talk(id: str, number: int, turns: int = 2, **metadata: Any) -> dict[str, Any]:
-    """A talk whose words no other number's shares, five in a row."""
+    """A talk drawn by its number: no two numbers share five words in a row."""
     messages = []
     for turn in range(turns):
-        for role, shift in (("user", 0), ("assistant", 11)):
-            picked = [WORDS[(number * 7 + turn * 5 + shift + k * (number % 9 + 1)) % len(WORDS)] for k in range(12)]
-            messages.append({"role": role, "content": f"{number} {role} {turn} {' '.join(picked)}"})
+        for role in ("user", "assistant"):
+            drawn = random.Random(f"{number} {role} {turn}")
+            messages.append({"role": role, "content": " ".join(drawn.choices(WORDS, k=12))})
     return {"id": id, "messages": messages, "metadata": metadata}
 
 
@@ -97,12 +69,7 @@ def write_ratings(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def items_of(talks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """An item a turn, as the cells that name it."""
     return [
-        {
-            "item_id": f"{t['id']}:t{n:02d}",
-            "conversation": t["id"],
-            "turn": n,
-            "scenario": t["metadata"].get("scenario"),
-        }
+        {"item_id": f"{t['id']}:t{n:02d}", "conversation": t["id"], "turn": n}
         for t in talks
         for n in range(1, sum(m["role"] == "assistant" for m in t["messages"]) + 1)
     ]
