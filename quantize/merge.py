@@ -9,7 +9,6 @@ when the same command is given again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -24,7 +23,8 @@ from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.errors import WeightsError
 
 from .base_record import check_base, record_of
-from .checkpoint import Checkpoint, check_full_weights, open_checkpoint
+from .beside_weights import copy_beside
+from .checkpoint import INDEX, Checkpoint, check_full_weights, open_checkpoint
 from .disk_space import check_disk
 from .new_file import check_new
 
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 RECORD = "merged.json"
 FORMAT = 1
-# Not part of what makes the model: other weights, code that nobody may run, and a card that speaks of the base.
-_LEFT_OUT = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".h5", ".msgpack", ".npz", ".py", ".pkl")
-_LEFT_OUT_NAMES = ("README.md", RECORD)
 
 
 def merge(
@@ -113,13 +110,9 @@ def _record(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...], state: 
 def _finish(base: Checkpoint, part: Path, out: Path, record: dict[str, Any]) -> None:
     from .merge_state import STATE
 
-    copied = {}
-    for path in sorted(base.folder.iterdir()):
-        if path.is_file() and not path.name.startswith(".") and path.name not in _LEFT_OUT_NAMES:
-            if path.suffix.lower() in _LEFT_OUT:
-                continue
-            shutil.copyfile(path, part / path.name)
-            copied[path.name] = hashlib.sha256((part / path.name).read_bytes()).hexdigest()
+    copied = copy_beside(base.folder, part)
+    if (base.folder / INDEX).is_file():  # the same files with the same tensors: it stays right
+        shutil.copyfile(base.folder / INDEX, part / INDEX)
     record["copied"] = copied
     write_text(part / RECORD, json.dumps(record, indent=2, sort_keys=True) + "\n")
     (part / STATE).unlink()
