@@ -17,6 +17,16 @@ from aipsy_judge.errors import WeightsError
 from .recipe import Base
 
 _BYTE_LEVEL, _BLANK = "ByteLevel", "▁"
+_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "generation_config.json",
+)
 
 
 class HFTokens:
@@ -99,6 +109,17 @@ def base_tokens(base: Base) -> HFTokens:
         return HFTokens(tokenizer_from_gguf(path), path.name)
     assert base.checkpoint is not None  # a recipe has one of the two
     return folder_tokens(Path(base.checkpoint))
+
+
+def tokenizer_files(base: Base) -> dict[str, Path]:
+    """label -> every file that the base's tokenizer and template are read from."""
+    if base.gguf is not None:
+        from .dequantised import gguf_path
+
+        return {"base.gguf": gguf_path(base.gguf)}
+    assert base.checkpoint is not None  # a recipe has one of the two
+    found = [p for name in _FILES if (p := Path(base.checkpoint) / name).is_file()]
+    return {f"base/{p.name}": p for p in found}
 
 
 def folder_tokens(folder: Path) -> HFTokens:

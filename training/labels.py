@@ -36,21 +36,22 @@ class SlotTarget:
 
 
 def slot_target(
-    name: str, legal: Sequence[str], row: TargetRow, rubric: Rubric, *, spread: float, hard: bool
+    name: str, ways: Mapping[str, Sequence[int]], row: TargetRow, rubric: Rubric, *, spread: float, hard: bool
 ) -> SlotTarget:
-    """What the slot `name` is to say, of its `legal` labels.
+    """What the slot `name` is to say, of its legal labels, each with the tokens that lead to it.
 
     Where the target does not know, something must stand there still, for what follows is read after it. It is drawn
     from the legal labels, evenly, by a hash of item and slot: over many items that tells the later slots nothing.
     Neither a fixed label, which would come to mean "unknown", nor one like the other scores, which would teach that
     scores agree (halo), does so.
     """
+    legal = list(ways)
     found = _known(name, legal, row, rubric, spread=spread, hard=hard)
     if found is None:
         digest = hashlib.sha256(f"{row.item_id}\0{name}".encode()).digest()
         return SlotTarget(legal[int.from_bytes(digest[:8], "big") % len(legal)], {})
     label, shares = found
-    return SlotTarget(label, {label: 1.0} if hard else _leading(label, shares))
+    return SlotTarget(label, {label: 1.0} if hard else _leading(label, shares, ways))
 
 
 def _known(
@@ -166,16 +167,24 @@ def _within(shares: Mapping[str, float], legal: Sequence[str], label: str | None
     return chosen, {k: s / total for k, s in inside.items()}
 
 
-def _leading(label: str, shares: Shares) -> Shares:
-    """The shares, mixed with as much certainty of `label` as lets it lead by LEAD where others are before it.
+def _leading(label: str, shares: Shares, ways: Mapping[str, Sequence[int]]) -> Shares:
+    """The shares, mixed with as much certainty of `label` as lets it lead by LEAD at every branching on its way where
+    others are before it.
 
-    Votes alone can put another first: N/A, with 0.45, before every number that shares the rest. A judge trained on
-    that would be read as saying the opposite of the target.
+    Votes alone can put another first: N/A, with 0.45, before every number that shares the rest; or the many options
+    behind one token before a single one behind another. A judge that learnt that would be read, branching by
+    branching, as saying something else than the target.
     """
-    rival = max((s for k, s in shares.items() if k != label), default=0.0)
-    own = shares.get(label, 0.0)
-    if own > rival:
-        return {k: s for k, s in shares.items() if s > 0.0}
-    certainty = (rival + LEAD - own) / (1.0 + rival - own)
+    own = ways[label]
+    certainty = 0.0
+    for depth, token in enumerate(own):
+        behind: dict[int, float] = {}
+        for other, share in shares.items():
+            if tuple(ways[other][:depth]) == tuple(own[:depth]):
+                step = ways[other][depth]
+                behind[step] = behind.get(step, 0.0) + share
+        lead = behind.get(token, 0.0) - max((s for t, s in behind.items() if t != token), default=-LEAD)
+        if lead <= 0.0:
+            certainty = max(certainty, (LEAD - lead) / (1.0 - lead))
     mixed = {k: s * (1.0 - certainty) for k, s in shares.items() if s > 0.0}
     return {**mixed, label: mixed.get(label, 0.0) + certainty}

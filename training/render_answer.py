@@ -122,9 +122,9 @@ def write(pen: Pen, form: AnswerForm, item: TargetRow) -> Written:
     done = 0
     while (choice := reader.open_slot) is not None:
         parts.append(reader.tokens[done:])
-        name = choice.slot.name
-        wanted = slot_target(name, choice.labels, item, pen.rubric, spread=pen.spread, hard=pen.hard)
-        ways = {label: choice.way(label) for label in {wanted.label: None, **wanted.shares}}
+        name, ways = choice.slot.name, {label: choice.way(label) for label in choice.labels}
+        tokens = {label: [token for token, _ in way] for label, way in ways.items()}
+        wanted = slot_target(name, tokens, item, pen.rubric, spread=pen.spread, hard=pen.hard)
         parts.append(Chosen(name, ways, wanted))
         done = len(reader.tokens) + len(ways[wanted.label])
         reader.choose(wanted.label)
