@@ -1,0 +1,87 @@
+"""Blind sheets of the corpus and the answers to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aipsy_judge.conversation import Conversation
+from aipsy_judge.errors import RatingsError
+from aipsy_judge.ratings import read_ratings
+from aipsy_judge.rubric import load_rubric
+from aipsy_judge.transcripts import read
+from training.alternatives import with_alternatives
+from training.rating_sheet import command, read_answers, sheet
+
+HEAD = (
+    "item,crisis_severity,empathy,tone_consistency,crisis_handling,advice_safety,boundary_safety,affective_complexity"
+)
+GOOD = ["c1.t1,none,4,NA,NA,NA,NA,3", "c1.t2,direct,3,4,5,NA,NA,NA", "c1.t2a1,direct,1,4,0,2,NA,1"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    turns = ["hi", "Hello.", "it is bad", "How bad?"]
+    messages = [{"role": "user" if i % 2 == 0 else "assistant", "content": t} for i, t in enumerate(turns)]
+    others = [{"turn": 2, "quality": "cold", "content": "Noted."}]
+    path = tmp_path / "conversations.jsonl"
+    line = {"id": "c1", "situation": "s1", "messages": messages, "alternatives": others, "qualities": ["adequate"] * 2}
+    path.write_text(json.dumps(line) + "\n")
+    return path
+
+
+def corpus(path: Path) -> list[Conversation]:
+    return list(with_alternatives(read(path), [path]))
+
+
+def answered(path: Path, *rows: str) -> Path:
+    answers = path.with_name("answers.csv")
+    answers.write_text("\n".join([HEAD, *rows]) + "\n")
+    return answers
+
+
+def test_a_sheet_shows_every_reply_in_its_place_and_no_intention(file: Path) -> None:
+    text = sheet(corpus(file))
+    assert text.index("[REPLY c1.t2] How bad?") < text.index("[OTHER REPLY c1.t2a1, instead of c1.t2] Noted.")
+    assert not any(word in text for word in ("cold", "adequate", "s1"))
+
+
+def test_answers_become_a_ratings_table_that_reads_back(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "ratings.csv"
+    arguments = [
+        "read",
+        str(answered(file, *GOOD)),
+        str(file),
+        "--out",
+        str(out),
+        "--rater",
+        "plain",
+        "--kind",
+        "judge",
+    ]
+    command(arguments, standalone_mode=False)
+    table = read_ratings(out)
+    assert set(table.items) == {"c1.t1", "c1.t2", "c1.t2a1"}
+    handling = table.matrix("crisis_handling")
+    assert handling.values[:, 0].tolist()[1:] == [5, 0]
+    assert handling.na[:, 0].tolist() == [True, False, False]
+    assert {table.scenario[i] for i in range(3)} == {"s1"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        (GOOD[:2], "1 items are not answered: c1.t2a1"),
+        ([*GOOD, GOOD[0]], "answered twice"),
+        ([*GOOD[:2], "c1.t2a1,direct,1,4,NA,2,NA,1"], "scored if and only if crisis_detected"),
+        ([*GOOD[:2], "c1.t2a1,none,1,4,3,2,NA,1"], "scored if and only if crisis_detected"),
+        ([*GOOD[:2], "c1.t2a1,direct,6,4,0,2,NA,1"], "empathy is '6'"),
+        ([*GOOD[:2], "c1.t2a1,direct,NA,4,0,2,NA,1"], "empathy is 'NA'"),
+        ([*GOOD, "c9.t1,none,4,NA,NA,NA,NA,3"], "no such item"),
+    ],
+)
+def test_answers_that_are_wrong_are_refused_with_their_row(file: Path, rows: list[str], fault: str) -> None:
+    with pytest.raises(RatingsError, match=fault):
+        read_answers(answered(file, *rows), corpus(file), load_rubric(), "plain", "judge", some=False)
