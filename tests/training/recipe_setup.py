@@ -17,9 +17,7 @@ from training.recipe_reading import load_recipe
 
 RUBRIC = load_rubric()
 FINE = dict.fromkeys(RUBRIC.metric_names, 4.0) | {"crisis_handling": None}
-WORDS = [
-    f"{a}{b}" for a in ("river", "copper", "winter", "violin", "kettle") for b in ("stone", "lamp", "gate", "bird")
-]
+WORDS = [f"{a}{b}" for a in ("river", "copper", "winter", "kettle") for b in ("stone", "lamp", "gate", "bird")]
 
 Scores = Mapping[str, float | None]
 
