@@ -8,7 +8,6 @@ neither kept nor shown. Errors of the client name addresses that are signed for 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -47,13 +46,13 @@ class Sink(Protocol):
 
 
 def _hub() -> Any:
-    """huggingface_hub's module of downloads. Its telemetry, a request of its own, is off."""
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    """huggingface_hub's module of downloads. What it tells of this machine, by a request of its own, is off."""
     try:
-        from huggingface_hub import file_download
+        from huggingface_hub import constants, file_download
         from huggingface_hub.utils.tqdm import disable_progress_bars
     except ImportError as error:
         raise MissingExtraError("huggingface-hub", "hub", "fetching from the model hub") from error
+    constants.HF_HUB_DISABLE_TELEMETRY = True
     logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)  # its warnings show signed addresses
     disable_progress_bars("huggingface_hub.http_get")
     return file_download
