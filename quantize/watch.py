@@ -1,0 +1,104 @@
+"""Everything that is looked at on one side: tokens, free answers, distributions over given answers, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from aipsy_judge.backends.llamacpp import LlamaCpp
+from aipsy_judge.verdict import Verdict
+
+from .asked import Task, texts_of
+from .closeness import Kept, follow, keep, place
+from .drift import verdicts
+from .free_answers import Written, write_answers
+from .side import Side, opened
+from .tokens_seen import HARD_TEXTS, Seen, look
+from .trunk import Trunk
+
+Tell = Callable[[str], None]
+LINE_TOKENS = 24  # `affective_complexity:NA` and its end take fewer
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """budget: most tokens of a free answer of one JSON object; floor: of legal mass; memory_gb: of the cache."""
+
+    threads: int = 0
+    budget: int = 512
+    floor: float = 0.05
+    memory_gb: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one side did.
+
+    followed  the answers that it was given: its own, or those of the other side
+    kept      its distribution before every token of these, answer by answer; None where its vocabulary has not as
+              many tokens as the one they were written in
+    places    against the distributions it was compared with: divergence, and whether the first token is the same
+    """
+
+    seen: Seen
+    written: tuple[Written, ...]
+    followed: tuple[Written, ...]
+    kept: tuple[tuple[Kept, ...], ...] | None
+    places: tuple[tuple[float, bool], ...]
+    verdicts: tuple[Verdict, ...]
+    library: str
+
+
+def watch(side: Side, task: Task, settings: Settings, against: Watched | None, tell: Tell) -> Watched:
+    """Look at one side. The answers that are followed are its own, or those of `against`."""
+    with opened(side, settings.threads) as backend:
+        prompts, cues = task.prompts(backend), task.cues(backend)
+        budget = LINE_TOKENS if task.contract.name == "compact" else settings.budget
+        seen = look(backend, [*HARD_TEXTS, *texts_of(task.conversations)], prompts)
+        trunk = Trunk(backend, _cells(prompts, cues, budget))
+        tell(f"{side.words}: free answers to {len(prompts)} prompts")
+        written = [w for n, p in enumerate(prompts) for w in write_answers(backend, trunk, n, p, cues, budget)]
+        tell(f"{side.words}: distributions over the answers")
+        answers = against.followed if against is not None else tuple(written)
+        kept, places = _followed(backend, trunk, prompts, cues, answers, against)
+        trunk.clear()
+        tell(f"{side.words}: verdicts")
+        said = verdicts(backend, side, task, floor=settings.floor, memory_gb=settings.memory_gb)
+        library = str(backend.describe()["library"])
+        return Watched(seen, tuple(written), answers, kept, places, tuple(said), library)
+
+
+def distance_from(side: Side, task: Task, settings: Settings, other: Watched, tell: Tell) -> list[tuple[float, bool]]:
+    """Over the answers that `other` was given: the divergence of its distributions from this side's."""
+    if other.kept is None:
+        return []
+    tell(f"{side.words}: without training, over the same answers")
+    with opened(side, settings.threads) as backend:
+        prompts, cues = task.prompts(backend), task.cues(backend)
+        trunk = Trunk(backend, _cells(prompts, cues, settings.budget))
+        return list(_followed(backend, trunk, prompts, cues, other.followed, other)[1])
+
+
+def _followed(
+    backend: LlamaCpp,
+    trunk: Trunk,
+    prompts: Sequence[Sequence[int]],
+    cues: dict[str, list[int]],
+    answers: Sequence[Written],
+    against: Watched | None,
+) -> tuple[tuple[tuple[Kept, ...], ...] | None, tuple[tuple[float, bool], ...]]:
+    if against is not None and len(against.seen.vocabulary) != len(backend.vocabulary):
+        return None, ()
+    kept: list[tuple[Kept, ...]] = []
+    places: list[tuple[float, bool]] = []
+    for number, answer in enumerate(answers):
+        rows = follow(trunk, prompts[answer.unit], cues[answer.form], answer.tokens)
+        kept.append(tuple(keep(row) for row in rows))
+        if against is not None and against.kept is not None:
+            places += [place(p, row) for p, row in zip(against.kept[number], rows, strict=True)]
+    return tuple(kept), tuple(places)
+
+
+def _cells(prompts: Sequence[Sequence[int]], cues: dict[str, list[int]], budget: int) -> int:
+    """Room for the longest prompt and all its answers."""
+    return max(map(len, prompts)) + sum(len(cue) + 1 + budget for cue in cues.values())
