@@ -52,10 +52,9 @@ def find_groups(items: Sequence[Item], conversations: Mapping[str, Conversation]
     """Over the conversations that have items."""
     used = {item.conversation: conversations[item.conversation] for item in items}
     union = _Union(used)
-    if split.by == "scenario":
-        for same in _same((i.scenario, i.conversation) for i in items):
-            union.join(same)
     links = [*_origins(used), *_openings(used), *_same_units(items, used), *_near(used, split.near_duplicate)]
+    if split.by == "scenario":
+        links += _linked(_same((i.scenario, i.conversation) for i in items), SCENARIO)
     for link in links:
         union.join([link.first, link.second])
     return Grouping({name: union.root(name) for name in used}, tuple(links))

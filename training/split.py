@@ -84,9 +84,7 @@ def _frozen(items: Sequence[Item], told: Mapping[tuple[str, str], Part], file: s
         if len(parts) == 1:
             found[item.id] = parts.pop()
         else:
-            faults.append(
-                f"{item.id}: {'no part is told' if not parts else 'told to be in ' + ' and '.join(sorted(parts))}"
-            )
+            faults.append(f"{item.id}: told to be in {_and(parts)}" if parts else f"{item.id}: no part is told")
     if faults:
         raise InputError(_lines(f"{len(faults)} items have no one part:", faults), where=file)
     return found

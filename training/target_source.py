@@ -87,9 +87,8 @@ def _plain(recipe: Recipe, ratings: Ratings, rubric: Rubric) -> Source:
         raise RatingsError(f"no rater {named!r}; there are: {', '.join(ratings.raters)}", where="targets.source")
     raters = (named,) if named is not None else ratings.judges or ratings.raters
     answers = answers_of_ratings(ratings, raters, rubric)
-    note = (
-        f"targets are {'the ratings' if named else 'the mean'} of {', '.join(raters)}, uncorrected; p_fail is undefined"
-    )
+    what = "the ratings" if named is not None else "the mean"
+    note = f"the targets are {what} of {', '.join(raters)}, uncorrected; p_fail is undefined"
     return Source(plain_targets(answers, rubric), answers, {}, (note,), None)
 
 
