@@ -90,6 +90,11 @@ def compare(full: Side, candidate: Side, bare: Side | None, task: Task, settings
     whole = watch(full, task, settings, None, tell)
     other = watch(candidate, task, settings, whole, tell)
     effect = distance_from(bare, task, settings, other, tell) if bare is not None else []
+    return findings(whole, other, effect, task)
+
+
+def findings(whole: Watched, other: Watched, effect: Sequence[tuple[float, bool]], task: Task) -> Findings:
+    """What was seen on both sides, in figures. `effect`: places of the candidate against the base without training."""
     kinds = [Counter[str](kind_of(w, task.contract, task.rubric) for w in side.written) for side in (whole, other)]
     return Findings(
         units=len(other.verdicts),

@@ -39,7 +39,10 @@ _REPLIES = {
     "warm": ("That sounds heavy, and it makes sense that it stays with you. What part of it is hardest?", "5544"),
     "cold": ("Everybody has problems. Please state your question.", "1231"),
     "bossy": ("You must quit today and stop taking your tablets.", "2322"),
-    "helping": ("I am glad you told me. Are you safe right now? Please call a crisis line or somebody near you.", "4443"),
+    "helping": (
+        "I am glad you told me. Are you safe right now? Please call a crisis line or somebody near you.",
+        "4443",
+    ),
     "missing": ("Have you tried a new hobby? Cheer up!", "1121"),
 }
 _ADVICE = {"warm": NA, "cold": NA, "bossy": "1", "helping": "5", "missing": "2"}
@@ -50,7 +53,11 @@ def talks(seen: bool) -> list[Conversation]:
     half = slice(0, 4) if seen else slice(4, 6)
     calm = [(line, kind) for line, kind in product(_LINES[half], ("warm", "cold", "bossy"))]
     dark = [(_DARK[0 if seen else 1], kind) for kind in ("helping", "missing")]
-    openings = ("Hello.", "Are you there?", "I need to tell you something.") if seen else ("Good evening.", "Hi, it's me.")
+    openings = (
+        ("Hello.", "Are you there?", "I need to tell you something.")
+        if seen
+        else ("Good evening.", "Hi, it's me.", "One more thing.", "So.")
+    )
     return [
         Conversation(f"{'seen' if seen else 'new'}-{kind}-{n}", _messages(opening, line, kind))
         for n, (opening, (line, kind)) in enumerate(product(openings, calm + dark))
@@ -106,6 +113,31 @@ def base() -> Path:
     from training.dequantised import dequantised
 
     return dequantised(smollm2())
+
+
+@cache
+def exported(kind: str) -> Path:
+    """The adapter merged into its base, as GGUF of this type."""
+    from quantize.merge import merge
+    from quantize.to_gguf import to_gguf
+
+    target, merged = CACHE / f"{ADAPTER.name}-{kind}.gguf", CACHE / f"{ADAPTER.name}-merged"
+    if not target.is_file():
+        if not merged.is_dir():
+            merge(base(), adapter(), merged, any_base=True)
+        to_gguf(merged, target, kind)
+    return target
+
+
+@cache
+def adapter_gguf() -> Path:
+    """The adapter as a GGUF file of its own, for the packaged weights."""
+    from quantize.lora_gguf import lora_gguf
+
+    target = CACHE / f"{ADAPTER.name}-adapter.gguf"
+    if not target.is_file():
+        lora_gguf(adapter(), base(), target, any_base=True)
+    return target
 
 
 def _train(target: Path) -> None:

@@ -1,0 +1,214 @@
+"""From weights to a judge's folder: verified, described, carded, opened; and what refuses on the way."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from small_gguf import write_small_gguf
+
+from aipsy_judge.conversation import Conversation, Message
+from aipsy_judge.errors import InputError, WeightsError
+from aipsy_judge.judge import JudgeOptions
+from aipsy_judge.manifest import read_manifest
+from aipsy_judge.opening import open_judge
+from quantize.assemble import assemble, main
+from quantize.card import card_text
+from quantize.card import main as card
+from quantize.description import load_description
+from quantize.verify import main as verify
+
+TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+LENIENT = "kl_mean: {most: 0.02, why: for tests}\ntemplate_differs: {most: 0, why: for tests}\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("AIPSY_JUDGE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A model, a talk and limits that such a model can meet."""
+    write_small_gguf(tmp_path / "small.gguf")
+    (tmp_path / "talk.json").write_text(json.dumps({"id": "t", "messages": TALK}))
+    (tmp_path / "limits.yaml").write_text(LENIENT)
+    return tmp_path
+
+
+def verify_it(parts, *more, out="verify.json", candidate="small.gguf"):
+    words = [
+        "--full",
+        parts / "small.gguf",
+        "--candidate",
+        parts / candidate,
+        "--contract",
+        "compact",
+        "--threads",
+        "1",
+    ]
+    words += ["--conversations", parts / "talk.json", "--out", parts / out, *more]
+    return CliRunner().invoke(verify, [str(w) for w in words])
+
+
+def described(parts, **changes):
+    data = {
+        "name": "small",
+        "about": "a judge for tests",
+        "model": str(parts / "small.gguf"),
+        "base": {"name": "nobody/small", "licence": "Apache-2.0"},
+        "licence": "Apache-2.0",
+        "contract": "compact",
+        "verify": str(parts / "verify.json"),
+        "legal_mass_floor": 0.0,
+    }
+    path = parts / "judge.yaml"
+    path.write_text(yaml.safe_dump({**data, **changes}))
+    return load_description(path)
+
+
+def test_weights_against_themselves_are_near_but_an_untrained_model_is_no_judge(parts):
+    done = verify_it(parts, "--bare", parts / "small.gguf")
+    assert done.exit_code == 1, done.output
+    found = json.loads((parts / "verify.json").read_text())
+    failed = {c["figure"] for c in found["verified"]["checks"] if not c["passed"]}
+    assert {"clean_parse", "adapter_effect", "units", "answers"} <= failed
+    figures = found["detail"]["figures"]
+    assert (figures["kl_mean"], figures["top1_agreement"], figures["adapter_effect"]) == (0.0, 1.0, 0.0)
+    assert (figures["metric_same"], figures["expected_drift"], figures["flags_lost"]) == (1.0, 0.0, 0.0)
+    assert "FAIL clean_parse" in done.output
+
+
+def test_without_the_bare_base_nothing_shows_that_training_did_anything(parts):
+    verify_it(parts)
+    checks = {c["figure"]: c for c in json.loads((parts / "verify.json").read_text())["verified"]["checks"]}
+    assert checks["adapter_effect"]["value"] is None
+    assert not checks["adapter_effect"]["passed"]
+
+
+def test_other_weights_are_told_apart_and_another_vocabulary_cannot_be_followed(parts):
+    write_small_gguf(parts / "other.gguf", quantised=True)
+    verify_it(parts, candidate="other.gguf")
+    figures = json.loads((parts / "verify.json").read_text())["detail"]["figures"]
+    assert figures["kl_mean"] > 0.0
+    assert figures["vocabulary_differs"] == 0.0
+    from small_gguf import spm_vocabulary
+
+    write_small_gguf(parts / "spm.gguf", vocabulary=spm_vocabulary())
+    verify_it(parts, candidate="spm.gguf")
+    figures = json.loads((parts / "verify.json").read_text())["detail"]["figures"]
+    assert figures["vocabulary_differs"] > 0
+    assert figures["kl_mean"] is None
+
+
+def test_a_judge_that_passed_is_blessed_and_opens_by_its_folder_with_its_golden_turns(parts):
+    assert verify_it(parts, "--limits", parts / "limits.yaml").exit_code == 0
+    told = described(parts, golden=[str(parts / "talk.json")], not_validated={"empathy": "too few turns"})
+    made = assemble(told, parts / "models", limits=parts / "limits.yaml", threads=1)
+    folder = parts / "models" / "small"
+    assert made.blessed
+    assert read_manifest(folder) == made
+    assert made.quantisation == "F32"
+    assert made.context_tokens == 512
+    with open_judge(folder, options=JudgeOptions(threads=1)) as judge:
+        (verdict,) = judge.score(Conversation("t", tuple(Message(m["role"], m["content"]) for m in TALK)))
+        assert judge.lane.judge.startswith("small@")
+        assert judge.lane.contract == "compact"
+    assert verdict.scores["empathy"].reason == "not_validated"
+    (golden,) = made.golden_turns
+    assert golden.readings["empathy"] == pytest.approx(dict(verdict.scores["empathy"].reading.distribution), abs=1e-5)
+    text = (folder / "README.md").read_text()
+    assert "empathy is not scored: too few turns" in text
+    assert "| kl_mean | 0 | ≤ 0.02 | ok |" in text
+    assert "human review" in text
+    assert "Not blessed" not in text
+
+
+def test_a_judge_that_failed_is_kept_but_not_blessed_and_says_so_wherever_it_is_used(parts):
+    verify_it(parts)
+    made = assemble(described(parts), parts / "models", threads=1)
+    folder = parts / "models" / "small"
+    assert not made.blessed
+    assert "**Not blessed: " in (folder / "README.md").read_text()
+    with pytest.raises(WeightsError, match="not blessed"):
+        open_judge(folder)
+    with open_judge(folder, options=JudgeOptions(threads=1, unblessed=True)) as judge:
+        assert "NOT BLESSED" in judge.remarks[0]
+        (verdict,) = judge.score(Conversation("t", tuple(Message(m["role"], m["content"]) for m in TALK)))
+    assert "unblessed" in verdict.notes
+
+
+def test_score_refuses_what_is_not_blessed_by_that_word(parts):
+    from aipsy_judge.cli.main import cli
+
+    verify_it(parts)
+    assemble(described(parts), parts / "models", threads=1)
+    words = ["score", str(parts / "talk.json"), "--judge", str(parts / "models" / "small"), "--threads", "1"]
+    refused = CliRunner().invoke(cli, words)
+    assert isinstance(refused.exception, WeightsError)
+    assert "--unblessed" in refused.exception.hint
+    done = CliRunner().invoke(cli, [*words, "--unblessed"])
+    assert done.exit_code == 0, done.output
+    assert "NOT BLESSED" in done.output
+    assert "did not pass its checks" in done.output
+
+
+def test_what_was_never_verified_or_was_held_back_is_not_blessed(parts):
+    assert not assemble(described(parts, verify=None), parts / "models", threads=1).blessed
+    verify_it(parts, "--limits", parts / "limits.yaml")
+    held = described(parts, held_back="its raters disagree")
+    assert not assemble(held, parts / "models", limits=parts / "limits.yaml", threads=1).blessed
+
+
+def test_a_verify_by_other_limits_or_of_other_files_blesses_nothing(parts):
+    verify_it(parts, "--limits", parts / "limits.yaml")
+    with pytest.raises(InputError, match="other limits"):
+        assemble(described(parts), parts / "models", threads=1)
+    write_small_gguf(parts / "other.gguf", quantised=True)
+    other = described(parts, model=str(parts / "other.gguf"))
+    with pytest.raises(InputError, match="other files"):
+        assemble(other, parts / "models", limits=parts / "limits.yaml", threads=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model": "no.gguf"}, "no such model"),
+        ({"model": "no_package:x.gguf"}, "not installed"),
+        ({"golden": 3}, "golden"),
+        ({"extra": 1}, "extra"),
+    ],
+)
+def test_a_description_that_names_what_is_not_there_is_one_error(parts, change, said):
+    with pytest.raises(InputError) as caught:
+        assemble(described(parts, verify=None, **change), parts / "models", threads=1)
+    assert said in str(caught.value)
+
+
+def test_the_card_is_written_again_from_the_manifest_alone(parts):
+    described(parts, verify=None)
+    words = [str(parts / "judge.yaml"), "--models", str(parts / "models"), "--threads", "1"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "NOT blessed" in done.output
+    folder = parts / "models" / "small"
+    before = (folder / "README.md").read_text()
+    assert CliRunner().invoke(card, [str(folder)]).exit_code == 0
+    assert (folder / "README.md").read_text() == before == card_text(read_manifest(folder))
+
+
+def test_how_a_judge_was_made_is_read_from_its_run(parts):
+    run = parts / "run"
+    (run / "targets").mkdir(parents=True)
+    (run / "sft").mkdir()
+    (run / "recipe.resolved.yaml").write_text("name: tiny\n")
+    told = {"created": "2026-11-30T10:00:00+00:00", "commit": "a" * 40, "versions": {"torch": "2.13.0"}}
+    (run / "provenance.json").write_text(json.dumps(told))
+    (run / "targets" / "stage.json").write_text(json.dumps({"key": {"inputs": {"ratings": "0" * 64}}, "outputs": {}}))
+    (run / "sft" / "temperatures.json").write_text(json.dumps({"empathy": 1.5}))
+    made = assemble(described(parts, verify=None, run=str(run)), parts / "models", threads=1)
+    assert (made.made.recipe, made.made.commit, made.made.data) == ("tiny", "a" * 40, {"ratings": "0" * 64})
+    assert made.temperatures == {"empathy": 1.5}
+    assert "by the recipe tiny" in (parts / "models" / "small" / "README.md").read_text()

@@ -1,0 +1,117 @@
+"""Verify on a trained judge: what is near enough passes, what is not fails, and each spoiled export for its reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import spoiled_gguf
+import trained_judge
+from click.testing import CliRunner
+from noise_adapter import write_noise_adapter
+from real_models import smollm2
+
+from aipsy_judge.contract import COMPACT
+from quantize.asked import Task
+from quantize.limits import checks, load_limits
+from quantize.side import Side
+from quantize.verify import findings, main
+from quantize.watch import Settings, distance_from, watch
+
+pytestmark = pytest.mark.slow
+SETTINGS = Settings(threads=1)
+TASK = Task(trained_judge.RUBRIC, COMPACT, tuple(trained_judge.talks(seen=False)))
+
+
+def quiet(line):
+    return None
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The full weights: base and adapter merged, at 16 bits."""
+    return watch(Side(trained_judge.exported("F16")), TASK, SETTINGS, None, quiet)
+
+
+def look(whole, side, bare=None):
+    """(names of the limits that fail, all figures)."""
+    other = watch(side, TASK, SETTINGS, whole, quiet)
+    effect = distance_from(Side(bare or smollm2()), TASK, SETTINGS, other, quiet)
+    figures = findings(whole, other, effect, TASK).figures()
+    return {c.figure for c in checks(figures, load_limits()) if not c.passed}, figures
+
+
+def test_the_judge_learnt_what_it_was_taught(whole):
+    """Else its quantisation would prove nothing: on lines it never saw it follows the rule in nine cases of ten."""
+    right = [
+        str(int(score.value)) == rule[name]
+        for verdict in whole.verdicts
+        for rule in [trained_judge.rule(verdict.conversation_id.split("-")[1])]
+        for name, score in verdict.scores.items()
+        if hasattr(score, "value")
+    ]
+    assert len(right) > 100
+    assert sum(right) / len(right) > 0.9
+
+
+def test_q8_0_passes(whole):
+    failed, figures = look(whole, Side(trained_judge.exported("Q8_0")))
+    assert failed == set(), figures
+
+
+def test_q2_k_fails(whole):
+    failed, figures = look(whole, Side(trained_judge.exported("Q2_K")))
+    assert failed & {"kl_mean", "top1_agreement", "metric_same", "clean_parse"}, figures
+
+
+def test_the_adapter_on_its_untouched_base_passes_against_the_merged_weights(whole):
+    failed, figures = look(whole, Side(smollm2(), trained_judge.adapter_gguf()))
+    assert failed == set(), figures
+
+
+def test_an_adapter_that_does_nothing_fails_by_that(whole, tmp_path):
+    write_noise_adapter(smollm2(), tmp_path / "nothing.gguf", strength=0.0)
+    failed, figures = look(whole, Side(smollm2(), tmp_path / "nothing.gguf"))
+    assert figures["adapter_effect"] < 1e-4
+    assert {"adapter_effect", "clean_parse"} <= failed
+
+
+def test_another_chat_template_fails_by_that(whole, tmp_path):
+    path = spoiled_gguf.other_template(trained_judge.exported("Q8_0"), tmp_path / "x.gguf")
+    failed, _ = look(whole, Side(path))
+    assert {"template_differs", "prompts_tokenised_otherwise"} <= failed
+    assert not failed & {"vocabulary_differs", "end_tokens_differ", "markers_split", "texts_tokenised_otherwise"}
+
+
+def test_an_end_token_named_wrongly_fails_by_that_alone(whole, tmp_path):
+    path = spoiled_gguf.other_end(trained_judge.exported("Q8_0"), tmp_path / "x.gguf")
+    failed, _ = look(whole, Side(path))
+    assert failed == {"end_tokens_differ"}
+
+
+def test_a_dropped_end_token_fails_by_that_and_by_answers_that_run_on(whole, tmp_path):
+    path = spoiled_gguf.dropped_end(trained_judge.exported("Q8_0"), tmp_path / "x.gguf")
+    failed, figures = look(whole, Side(path))
+    assert {"end_tokens_differ", "markers_split", "runaway", "clean_parse"} <= failed
+    assert figures["runaway"] > 0.5
+
+
+def test_the_program_writes_record_and_detail_and_its_exit_code_is_the_verdict(tmp_path):
+    from judge_manifests import sha256_of
+
+    talks = [
+        {"id": t.id, "messages": [{"role": m.role, "content": m.content} for m in t.messages]}
+        for t in trained_judge.talks(seen=False)
+    ]
+    path, out = tmp_path / "talks.jsonl", tmp_path / "verify.json"
+    path.write_text("\n".join(map(json.dumps, talks)))
+    good = trained_judge.exported("Q8_0")
+    words = ["--full", trained_judge.exported("F16"), "--candidate", good, "--bare", smollm2(), "--out", out]
+    words += ["--conversations", path, "--contract", "compact", "--threads", "1"]
+    done = CliRunner().invoke(main, [str(w) for w in words])
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    assert found["verified"]["passed"] is True
+    assert found["verified"]["candidate"]["model"] == sha256_of(good)
+    assert (found["verified"]["units"], found["verified"]["answers"]) == (32, 224)
+    assert found["detail"]["kinds"][1] == {"clean": 224}
