@@ -1,0 +1,233 @@
+"""The chain as one command: programs in order, gone on with after a kill, nothing made twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from recipe_setup import FINE, Scores, items_of, make_project, rating_rows, read_recipe, talk, write_ratings
+
+from aipsy_judge.errors import EXIT_INTERRUPTED, InputError
+from training import sample, targets
+from training.export import export
+from training.recipe import Recipe
+from training.run import commands, run
+from training.run import main as run_main
+from training.sample import make_sample
+from training.stage import Stage, make
+
+ROOT = Path(__file__).resolve().parents[2]
+TALKS = [talk(f"c{n:02d}", n, scenario=f"s{n // 2}") for n in range(24)]
+
+
+def judged(n: int, judge: str) -> tuple[Scores, bool]:
+    crisis = n % 8 == 3
+    scores = {**FINE, "empathy": 1.0 + n % 4, "crisis_handling": 2.0 if crisis else None}
+    return scores, crisis
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make_project(tmp_path, TALKS, judged)
+
+
+def state(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every file: inode and time of writing."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return {p.relative_to(folder).as_posix(): (p.stat().st_ino, p.stat().st_mtime_ns) for p in files}
+
+
+def chain(recipe: Path, out: Path) -> list[str]:
+    return [sys.executable, "-m", "training.run", str(recipe), "--out", str(out), "--until", "sample"]
+
+
+def test_a_second_run_reuses_all_and_writes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, recipe = project.parent / "run", read_recipe(project)
+    make_sample(recipe, out)
+    before = state(out)
+    capsys.readouterr()
+    make_sample(recipe, out)
+    assert state(out) == before
+    assert capsys.readouterr().out.splitlines() == [
+        "targets: nothing changed, reused",
+        "sample: nothing changed, reused",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "remade"),
+    [
+        ("train.steps=3", []),
+        ("render.labels=hard", []),
+        ("targets.spread=0.7", []),
+        ("strata.factor=2", ["sample: strata.factor changed, made anew"]),
+        ("seed=15", ["sample: seed changed, made anew"]),
+        ("split.near_duplicate=0.5", ["sample: split.near_duplicate changed, made anew"]),
+        ("targets.source=rater:judge-a", ["targets: targets.source changed, made anew"]),
+    ],
+)
+def test_a_changed_key_makes_anew_only_what_reads_it(
+    project: Path, override: str, remade: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Both judges say the same, so that one of them alone gives equal targets: what rests on them is reused then.
+    out = project.parent / "run"
+    make_sample(read_recipe(project), out)
+    capsys.readouterr()
+    make_sample(read_recipe(project, override), out)
+    said = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+    assert [line for line in said if "reused" not in line] == remade
+
+
+def test_a_changed_rating_makes_the_targets_anew_and_what_rests_on_them(project: Path) -> None:
+    out, recipe = project.parent / "run", read_recipe(project)
+    first = make_sample(recipe, out)
+    worse = [
+        row
+        for n, item in enumerate(items_of(TALKS))
+        for row in rating_rows(item, "judge-a", "judge", {**judged(n, "")[0], "tone_consistency": 1.0})
+    ]
+    write_ratings(project.parent / "ratings.csv", worse)
+    assert make_sample(recipe, out).why == "targets changed, made anew"
+    assert first.folder == out / "sample"
+
+
+def test_the_programs_are_run_in_order_each_with_the_resolved_recipe(project: Path, tmp_path: Path) -> None:
+    recipe = read_recipe(project)
+    plain = [words[2:] for words in commands(recipe, tmp_path)]
+    resolved = [str(tmp_path / "recipe.resolved.yaml"), "--out", str(tmp_path)]
+    assert plain == [[f"training.{name}", *resolved] for name in ("targets", "sample", "render", "sft")]
+    exporting = read_recipe(project, "export.gguf=[Q8_0]")
+    assert commands(exporting, tmp_path)[-1][2] == "training.export"
+    assert [w[2] for w in commands(exporting, tmp_path, "sample")] == ["training.targets", "training.sample"]
+
+
+def test_the_chain_stops_at_the_first_failure_with_its_exit_code(tmp_path: Path) -> None:
+    marks = [tmp_path / name for name in "ab"]
+    touch = [[sys.executable, "-c", f"open({str(m)!r}, 'w').close()"] for m in marks]
+    assert run([touch[0], [sys.executable, "-c", "raise SystemExit(3)"], touch[1]]) == 3
+    assert [m.exists() for m in marks] == [True, False]
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert run([[sys.executable, "-c", killed]]) == 128 + signal.SIGKILL
+    stopped = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)"
+    assert run([[sys.executable, "-c", stopped]]) == EXIT_INTERRUPTED
+
+
+@pytest.mark.parametrize("program", [run_main, targets.main, sample.main], ids=["run", "targets", "sample"])
+def test_a_bad_recipe_ends_every_program_with_2_before_anything_is_made(program: object, project: Path) -> None:
+    out = project.parent / "run"
+    done = CliRunner().invoke(program, [str(project), "--out", str(out), "--set", "train.epocs=2"])  # type: ignore[arg-type]
+    assert done.exit_code == 2
+    assert "did you mean train.epochs?" in done.stderr
+    assert not out.exists()
+
+
+def test_a_missing_file_ends_the_chain_before_anything_is_made(project: Path) -> None:
+    (project.parent / "ratings.csv").unlink()
+    out = project.parent / "run"
+    done = CliRunner().invoke(run_main, [str(project), "--out", str(out)])
+    assert (done.exit_code, out.exists()) == (2, False)
+    assert "data.ratings: no such file" in done.stderr
+
+
+def kill_in(stage: str, recipe: Path, out: Path) -> bool:
+    """Start the chain and kill it and its children in this stage; whether it was not over yet."""
+    part = out / f".{stage}.part"
+    process = subprocess.Popen(chain(recipe, out), cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not part.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return part.exists() and not (out / stage).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["targets", "sample"])
+def test_a_chain_killed_in_a_stage_goes_on_and_ends_as_if_it_had_not_been(project: Path, stage: str) -> None:
+    whole = project.parent / "whole"
+    subprocess.run(chain(project, whole), check=True, capture_output=True, cwd=ROOT)
+    # On a busy machine the stage may be over before the kill arrives.
+    tries = (project.parent / f"killed-{n}" for n in range(5))
+    killed = next(out for out in tries if kill_in(stage, project, out))
+    subprocess.run(chain(project, killed), check=True, capture_output=True, cwd=ROOT)
+    for name in ("targets/targets.jsonl", "sample/sample.jsonl", "sample/rates.json", "sample/groups.json"):
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+    assert not (killed / f".{stage}.part").exists()
+    before = state(killed)
+    subprocess.run(chain(project, killed), check=True, capture_output=True, cwd=ROOT)
+    assert state(killed) == before
+
+
+# export
+
+
+@pytest.fixture
+def trained(tmp_path: Path, project: Path) -> tuple[Recipe, Path, list[list[str]]]:
+    """A recipe with an export, a run whose adapter is there, and where the programs' words are gathered."""
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / "config.json").write_text("{}", encoding="utf-8")
+    recipe = read_recipe(project, f"base.checkpoint={base}", "export.gguf=[Q8_0, F16]", "export.adapter_gguf=true")
+
+    def sft(part: Path) -> None:
+        (part / "adapter").mkdir()
+        (part / "adapter" / "adapter_model.safetensors").write_bytes(b"weights")
+
+    make(tmp_path / "run", Stage("sft", 1, {}, {}), sft)
+    return recipe, tmp_path / "run", []
+
+
+def write_what_is_asked(told: list[list[str]], words: Sequence[str]) -> None:
+    told.append(list(words))
+    target = Path(words[words.index("--out") + 1])
+    if words[0] == "quantize.merge":
+        target.mkdir()
+        target /= "model.safetensors"
+    target.write_bytes(" ".join(words[:1]).encode())
+
+
+def test_an_export_merges_once_and_converts_each_file_from_the_merged_model(
+    trained: tuple[Recipe, Path, list[list[str]]],
+) -> None:
+    recipe, out, told = trained
+    made = export(recipe, out, lambda words: write_what_is_asked(told, words))
+    assert [w[0] for w in told] == ["quantize.merge", "quantize.to_gguf", "quantize.to_gguf", "quantize.lora_gguf"]
+    assert told[1][1:4] == [str(out / "export" / "merged" / "model"), "--type", "Q8_0"]
+    assert (out / "export" / "gguf-Q8_0" / "made-Q8_0.gguf").is_file()
+    assert (out / "export" / "adapter-gguf" / "made-adapter.gguf").is_file()
+    told.clear()
+    export(recipe, out, lambda words: write_what_is_asked(told, words))
+    assert told == []
+    (out / "sft" / "adapter" / "adapter_model.safetensors").write_bytes(b"others")
+    again = export(recipe, out, lambda words: write_what_is_asked(told, words))
+    # The merged model came out the same here, so the files made of it stand; the adapter's own file does not.
+    assert [w[0] for w in told] == ["quantize.merge", "quantize.lora_gguf"]
+    assert len(again) == len(made)
+
+
+def test_an_export_that_fails_leaves_no_file(trained: tuple[Recipe, Path, list[list[str]]]) -> None:
+    recipe, out, told = trained
+
+    def fails(words: Sequence[str]) -> None:
+        write_what_is_asked(told, words)
+        if words[0] == "quantize.to_gguf":
+            raise InputError("python -m quantize.to_gguf ended with 3")
+
+    with pytest.raises(InputError, match="ended with 3"):
+        export(recipe, out, fails)
+    assert (out / "export" / "merged").is_dir()
+    assert not (out / "export" / "gguf-Q8_0").exists()
+
+
+def test_an_export_before_training_says_what_is_missing(project: Path) -> None:
+    with pytest.raises(InputError, match="the stage sft has not been made"):
+        export(read_recipe(project, "export.gguf=[Q8_0]"), project.parent / "run")
+    with pytest.raises(InputError, match="no section export"):
+        export(read_recipe(project), project.parent / "run")
