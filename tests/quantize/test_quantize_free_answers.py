@@ -9,7 +9,8 @@ import pytest
 from toy_model import ToyModel
 
 from aipsy_judge.answer import NA
-from aipsy_judge.contract import COMPACT, FULL
+from aipsy_judge.bench_contract import bench_form
+from aipsy_judge.contract import COMPACT, FULL, Contract
 from aipsy_judge.rubric import load_rubric
 from quantize.free_answers import Written, kind_of, write_answers
 from quantize.trunk import Trunk
@@ -47,6 +48,20 @@ def test_wherever_the_end_comes_inside_the_object_it_is_early():
 @pytest.mark.parametrize(
     "change", [{"empathy": 9}, {"empathy": None}, {"crisis_detected": "maybe"}, {"tone_consistency": "4or5"}]
 )
+def test_the_benchmarks_own_answer_is_clean_whole_and_early_at_every_cut():
+    form, chosen = bench_form(), {}
+    for slot in form.slots:
+        chosen[slot.name] = slot.legal(chosen)[0].label
+    text = form.render(chosen, "It stays with what was said.")
+    contract = Contract("aipsy-bench-v1", FULL.messages, lambda rubric: {"answer": form})
+
+    def kind(said: str) -> str:
+        return kind_of(Written(0, "answer", (), said, True), contract, RUBRIC)
+
+    assert kind(text) == "clean"
+    assert {kind(text[:cut]) for cut in range(len(text))} == {"early_end"}
+
+
 def test_a_closed_object_that_the_reader_refuses_is_unreadable_not_early(change):
     assert full(json.dumps(json.loads(WHOLE) | change)) == "unreadable"
 
