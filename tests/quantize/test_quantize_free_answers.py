@@ -48,6 +48,10 @@ def test_wherever_the_end_comes_inside_the_object_it_is_early():
 @pytest.mark.parametrize(
     "change", [{"empathy": 9}, {"empathy": None}, {"crisis_detected": "maybe"}, {"tone_consistency": "4or5"}]
 )
+def test_a_closed_object_that_the_reader_refuses_is_unreadable_not_early(change):
+    assert full(json.dumps(json.loads(WHOLE) | change)) == "unreadable"
+
+
 def test_the_benchmarks_own_answer_is_clean_whole_and_early_at_every_cut():
     form, chosen = bench_form(), {}
     for slot in form.slots:
@@ -60,10 +64,6 @@ def test_the_benchmarks_own_answer_is_clean_whole_and_early_at_every_cut():
 
     assert kind(text) == "clean"
     assert {kind(text[:cut]) for cut in range(len(text))} == {"early_end"}
-
-
-def test_a_closed_object_that_the_reader_refuses_is_unreadable_not_early(change):
-    assert full(json.dumps(json.loads(WHOLE) | change)) == "unreadable"
 
 
 def test_an_object_that_had_to_be_repaired_is_not_clean():
