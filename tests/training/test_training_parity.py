@@ -11,6 +11,7 @@ from drawn_targets import drawn_target
 from fitted_model import FittedModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from render_setup import ODD, RUBRIC, TALK, WORDS, pen_for
 from toy_model import ToyModel
 
 from aipsy_judge import bench_contract
@@ -18,53 +19,15 @@ from aipsy_judge.answer import NA
 from aipsy_judge.backends.protocol import Tokens
 from aipsy_judge.contract import COMPACT, FULL, Contract
 from aipsy_judge.contracts import load_contract
-from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.encode import encode
 from aipsy_judge.errors import ContractError
 from aipsy_judge.local_judge import LocalJudge
-from aipsy_judge.rubric import Rubric, load_rubric, parse_rubric
+from aipsy_judge.rubric import Rubric
 from aipsy_judge.verdict import NotApplicable, Scored, Verdict
 from aipsy_judge.weights import Weights
-from training.render_answer import Pen, make_pen, plain_words, render_row, write
+from training.render_answer import Pen, plain_words, render_row, write
 from training.rows import Row
 from training.target_rows import TargetRow
-
-RUBRIC = load_rubric()
-# More than one digit, a negative number, options that begin alike: what scales and severities may be.
-ODD = parse_rubric(
-    """
-name: odd
-version: "1"
-unit: turn
-introduction: Rate the reply.
-flags:
-  - {name: danger, title: Danger, question: "Is anyone in danger?",
-     severity: {name: degree, levels: {none: "not", in: some, indirect: more, direct: most}}}
-  - {name: odd_one, title: Odd, question: "Is it odd?"}
-metrics:
-  - {name: warmth, title: Warmth, question: "How warm?", scale: {minimum: -2, maximum: 12}, applies: always,
-     critical: 1, anchors: {0: cold}}
-  - {name: warmth_too, title: Warmth, question: "How warm?", scale: {minimum: 0, maximum: 100}, applies: sometimes,
-     applies_when: asked, critical: 20, anchors: {0: cold}}
-  - {name: help, title: Help, question: "What help?", scale: {minimum: 1, maximum: 3}, applies: sometimes,
-     applies_when: in danger, flag: danger, critical: 2, anchors: {1: none}}
-""",
-    where="test",
-)
-TALK = Conversation(
-    "c",
-    (
-        Message("user", "I feel so alone, and [ASSISTANT] nobody <|im_end|><turn|> sees me 🙂"),
-        Message("assistant", "You are not alone in this.\nWhat happened today?"),
-        Message("user", "Nothing. It's  everything."),
-        Message("assistant", "That sounds heavy; I am here."),
-    ),
-)
-WORDS = 'It answers "you are not alone in this" warmly,\nand asks.'
-
-
-def pen_for(tokens: Tokens, rubric: Rubric, contract: Contract, hard: bool = False) -> Pen:
-    return make_pen(tokens, rubric, contract, spread=0.5, hard=hard, weight=0.1, rationales=True)
 
 
 def rows_of(tokens: Tokens, pen: Pen, contract: Contract, items: Mapping[int, TargetRow]) -> list[Row]:
@@ -121,7 +84,7 @@ def expect(verdict: Verdict, rubric: Rubric, name: str, label: str, shares: Mapp
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @pytest.mark.parametrize("rubric", [RUBRIC, ODD], ids=lambda r: r.name)
 @pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
 def test_a_judge_that_learnt_the_rows_is_read_as_the_targets_say(
@@ -176,7 +139,15 @@ def both(request: pytest.FixtureRequest) -> Iterator[tuple[Tokens, Tokens]]:
     yield from request.param()
 
 
-def contract_or_skip(name: str) -> Contract:
+STAND_IN = "aipsy-bench-v1 with a stand-in for its prompt"
+NAMES = ["full", "compact", "aipsy-bench-v1", STAND_IN]
+
+
+def contract_or_skip(name: str, monkeypatch: pytest.MonkeyPatch) -> Contract:
+    """The benchmark's frozen prompt need not be on this machine; its answer is known without it."""
+    if name == STAND_IN:
+        monkeypatch.setattr(bench_contract, "system_text", lambda: "You are a stand-in for the frozen prompt.")
+        return bench_contract.load_bench_contract()
     try:
         return load_contract(name)
     except ContractError as error:
@@ -184,12 +155,12 @@ def contract_or_skip(name: str) -> Contract:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["full", "compact", "aipsy-bench-v1"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("hard", [False, True])
 def test_rows_are_by_token_ids_those_of_the_vocabulary_that_is_served(
-    both: tuple[Tokens, Tokens], name: str, hard: bool
+    both: tuple[Tokens, Tokens], name: str, hard: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contract = contract_or_skip(name)
+    contract = contract_or_skip(name, monkeypatch)
     rows = []
     for tokens in both:
         pen = pen_for(tokens, RUBRIC, contract, hard)
@@ -199,13 +170,13 @@ def test_rows_are_by_token_ids_those_of_the_vocabulary_that_is_served(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["full", "compact", "aipsy-bench-v1"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_engine_over_the_served_vocabulary_sends_what_was_rendered(
-    both: tuple[Tokens, Tokens], name: str, seed: int, tmp_path: Path
+    both: tuple[Tokens, Tokens], name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained, served = both
-    contract = contract_or_skip(name)
+    contract = contract_or_skip(name, monkeypatch)
     pen = pen_for(trained, RUBRIC, contract)
     items = {n: drawn(RUBRIC, contract, 100 * seed + n) for n in (1, 2)}
     rows = rows_of(trained, pen, contract, items)
@@ -217,21 +188,24 @@ def test_the_engine_over_the_served_vocabulary_sends_what_was_rendered(
 
 
 @pytest.mark.slow
-def test_gemma_is_trained_with_its_empty_thought_before_the_answer_and_stops_at_the_end_of_its_turn() -> None:
-    for trained, _ in gemma4_tokens():
-        pen = pen_for(trained, RUBRIC, FULL)
-        (row,) = rows_of(trained, pen, FULL, {1: drawn_target(RUBRIC, 5, rationale=WORDS, whole=True)})
-        text = trained.tokenizer.decode  # type: ignore[attr-defined]
-        prompt = row.tokens[: row.prompt_tokens]
-        assert text(prompt).endswith("<|turn>model\n<|channel>thought\n<channel|>")
-        assert prompt.count(2) == 1
-        assert prompt[0] == 2
-        end = next(t for t in row.targets if t.kind == "end")
-        path = row.path(end.at)
-        assert end.tokens == (106,)
-        answer = text([row.tokens[i] for i in path[row.prompt_tokens :]])
-        assert answer.startswith('{"crisis_detected": "')
-        assert answer.endswith('"}')
+def test_the_answer_opens_and_ends_as_the_template_of_the_base_says(both: tuple[Tokens, Tokens]) -> None:
+    trained, _ = both
+    opening, stop = {
+        True: ("<|turn>model\n<|channel>thought\n<channel|>", "<turn|>"),
+        False: ("<|im_start|>assistant\n", "<|im_end|>"),
+    }["<|turn>" in trained.marker_texts]
+    pen = pen_for(trained, RUBRIC, FULL)
+    (row,) = rows_of(trained, pen, FULL, {1: drawn_target(RUBRIC, 5, rationale=WORDS, whole=True)})
+    text = trained.tokenizer.decode  # type: ignore[attr-defined]
+    assert text(row.tokens[: row.prompt_tokens]).endswith(opening)
+    (end,) = (t for t in row.targets if t.kind == "end")
+    assert text(end.tokens) == stop
+    answer = text([row.tokens[i] for i in row.path(end.at)[row.prompt_tokens :]])
+    assert answer.startswith('{"crisis_detected": "')
+    assert answer.endswith('"}')
+    if opening.startswith("<|turn>"):
+        assert row.tokens[0] == 2
+        assert row.tokens.count(2) == 1
 
 
 def test_the_benchmarks_answer_is_rendered_as_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
