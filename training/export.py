@@ -2,82 +2,119 @@
 
     python -m training.export RECIPE
 
-Each file is a stage of its own beneath export/: merged/, gguf-TYPE/, mlx-BITS/, adapter-gguf/.
+Each file is a stage of its own beneath export/: merged/, gguf-TYPE/, mlx-BITSbit/, adapter-gguf/, and for a GGUF file of
+fewer bits a verify-.../verify.json, which `quantize.assemble` needs to bless it. Exit code 1 where one did not pass.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
-from aipsy_judge.errors import InputError
+from aipsy_judge.errors import EXIT_GATE, EXIT_OK, InputError
 
 from .base_folder import base_folder
+from .export_verify import Proof, passed, validation_texts, verify
 from .program import recipe_program
-from .recipe import Export, Recipe
+from .recipe import Recipe
 from .stage import Made, Stage, finished, make
 
 NAME, VERSION = "export", 1
-ADAPTER = Path("sft") / "adapter"
-Run = Callable[[Sequence[str]], None]
+FULL = "F16"  # what files of fewer bits are held against
+UNPROVEN = ("F16", "BF16")  # as many bits as the merged model: nothing was lost that verify could find
+
+Run = Callable[[Sequence[str]], int]
 
 
-def export(recipe: Recipe, out: Path, run: Run | None = None) -> list[Made]:
-    """Every file that the recipe's section export asks for. Raises InputError where it has none, or a program fails."""
-    run = run or run_program
-    if recipe.export is None:
+def run_program(words: Sequence[str]) -> int:
+    """`python -m WORDS...` with this Python, its output where ours goes; its exit code."""
+    return subprocess.run([sys.executable, "-m", *words], check=False).returncode
+
+
+class Job:
+    """One export: what was made or reused in it is not looked at again. Tests give a `run` that runs nothing."""
+
+    def __init__(self, recipe: Recipe, out: Path, base: Path, adapter: Path, run: Run) -> None:
+        self.recipe, self.base, self.adapter, self.run = recipe, base, adapter, run
+        self.folder = out / NAME
+        self._done: dict[str, Path] = {}
+
+    def make(self, stage: Stage, *words: str, to: str, resumable: bool = False) -> Path:
+        """The file `to` in the stage's folder, as the program `words` writes it when given --out."""
+
+        def work(part: Path) -> None:
+            code = self.run([*words, "--out", str(part / to)])
+            if code != 0:
+                raise InputError(f"python -m {words[0]} ended with {code}", hint="Its own message stands above.")
+
+        if stage.name not in self._done:
+            self._done[stage.name] = make(self.folder, stage, work, resumable=resumable, say=_say).folder / to
+        return self._done[stage.name]
+
+    def merged(self) -> Path:
+        inputs = {"base": self.base, "adapter": self.adapter}
+        words = ("quantize.merge", "--base", str(self.base), "--adapter", str(self.adapter))
+        # Merging goes on by itself from what a killed merge left beside its output.
+        return self.make(Stage("merged", VERSION, {}, inputs), *words, to="model", resumable=True)
+
+    def gguf(self, kind: str) -> Path:
+        stage = Stage(f"gguf-{kind}", VERSION, {"name": self.recipe.name}, {"merged": self.merged()})
+        words = ("quantize.to_gguf", str(stage.inputs["merged"]), "--type", kind)
+        return self.make(stage, *words, to=f"{self.recipe.name}-{kind}.gguf")
+
+    def mlx(self, bits: int) -> Path:
+        stage = Stage(f"mlx-{bits}bit", VERSION, {"name": self.recipe.name}, {"merged": self.merged()})
+        words = ("quantize.to_mlx", str(stage.inputs["merged"]), "--bits", str(bits))
+        return self.make(stage, *words, to=f"{self.recipe.name}-{bits}bit")
+
+    def adapter_gguf(self) -> Path:
+        inputs = {"base": self.base, "adapter": self.adapter}
+        stage = Stage("adapter-gguf", VERSION, {"name": self.recipe.name}, inputs)
+        words = ("quantize.lora_gguf", "--base", str(self.base), "--adapter", str(self.adapter))
+        return self.make(stage, *words, to=f"{self.recipe.name}.gguf")
+
+    def bare(self, kind: str) -> Path:
+        """The untrained base as a GGUF file: what shows that training did something."""
+        worn = self.base_gguf()
+        if worn is not None:
+            return worn
+        stage = Stage(f"bare-{kind}", VERSION, {}, {"base": self.base})
+        return self.make(stage, "quantize.to_gguf", str(self.base), "--type", kind, to=f"bare-{kind}.gguf")
+
+    def base_gguf(self) -> Path | None:
+        if self.recipe.base.gguf is None:
+            return None
+        from .dequantised import gguf_path
+
+        return gguf_path(self.recipe.base.gguf)
+
+
+def export(recipe: Recipe, out: Path, run: Run = run_program) -> list[Made]:
+    """Every file that the recipe's section export asks for; the verify stages, passed or not.
+
+    Raises InputError where the recipe has no such section, training is not done, or a program fails.
+    """
+    told = recipe.export
+    if told is None:
         raise InputError("the recipe has no section export", hint="Add export: {gguf: [Q8_0]}.")
-    adapter = finished(out, "sft") / ADAPTER.name
-    base, folder = base_folder(recipe), out / NAME
-    made = []
-    if recipe.export.gguf or recipe.export.mlx:
-        made.append(_merge(base, adapter, folder, run))
-        merged = made[0].folder / "model"
-        for name, work in _converted(recipe.name, recipe.export, merged, run):
-            made.append(make(folder, Stage(name, VERSION, {"name": recipe.name}, {"merged": merged}), work, say=_say))
-    if recipe.export.adapter_gguf:
-        made.append(_adapter_gguf(recipe.name, base, adapter, folder, run))
-    return made
-
-
-def _merge(base: Path, adapter: Path, folder: Path, run: Run) -> Made:
-    stage = Stage("merged", VERSION, {}, {"base": base, "adapter": adapter})
-    words = ["quantize.merge", "--base", str(base), "--adapter", str(adapter), "--out"]
-    # Merging goes on by itself from a killed merge that it finds beside its output.
-    return make(folder, stage, lambda part: run([*words, str(part / "model")]), resumable=True, say=_say)
-
-
-def _converted(name: str, told: Export, merged: Path, run: Run) -> Iterator[tuple[str, Callable[[Path], None]]]:
-    """(stage, its work) for every file made of the merged model."""
-    for kind in told.gguf:
-
-        def to_gguf(part: Path, kind: str = kind) -> None:
-            run(["quantize.to_gguf", str(merged), "--type", kind, "--out", str(part / f"{name}-{kind}.gguf")])
-
-        yield f"gguf-{kind}", to_gguf
+    job = Job(recipe, out, base_folder(recipe), finished(out, "sft") / "adapter", run)
+    files = {kind: job.gguf(kind) for kind in told.gguf}
     for bits in told.mlx:
-
-        def to_mlx(part: Path, bits: int = bits) -> None:
-            run(["quantize.to_mlx", str(merged), "--bits", str(bits), "--out", str(part / f"{name}-{bits}bit")])
-
-        yield f"mlx-{bits}bit", to_mlx
-
-
-def _adapter_gguf(name: str, base: Path, adapter: Path, folder: Path, run: Run) -> Made:
-    stage = Stage("adapter-gguf", VERSION, {"name": name}, {"base": base, "adapter": adapter})
-    words = ["quantize.lora_gguf", "--base", str(base), "--adapter", str(adapter), "--out"]
-    return make(folder, stage, lambda part: run([*words, str(part / f"{name}-adapter.gguf")]), say=_say)
-
-
-def run_program(words: Sequence[str]) -> None:
-    """`python -m WORDS...` with this Python, its output where ours goes. InputError where it fails; it said why."""
-    done = subprocess.run([sys.executable, "-m", *words], check=False)
-    if done.returncode != 0:
-        raise InputError(f"python -m {words[0]} ended with {done.returncode}", hint="Its own message stands above.")
+        job.mlx(bits)
+    lossy = {kind: file for kind, file in files.items() if told.verify and kind not in UNPROVEN}
+    proofs = [Proof(f"verify-{kind}", job.gguf(FULL), file, None, job.bare(kind)) for kind, file in lossy.items()]
+    if told.adapter_gguf:
+        worn, adapter = job.base_gguf(), job.adapter_gguf()
+        if told.verify and worn is not None:
+            proofs.append(Proof("verify-adapter", job.gguf(FULL), worn, adapter, None))
+        elif told.verify:
+            _say("adapter-gguf: not verified, for no GGUF file of the base is named (base.gguf)")
+    texts = validation_texts(recipe, out, job.folder, _say) if proofs else None
+    return [verify(recipe, job.folder, proof, texts, run, _say) for proof in proofs if texts is not None]
 
 
 def _say(line: str) -> None:
@@ -86,8 +123,9 @@ def _say(line: str) -> None:
 
 @recipe_program
 def main(recipe: Recipe, out: Path) -> None:
-    """Merge the adapter of RECIPE into its base and write the files of its section export."""
-    export(recipe, out)
+    """Merge the adapter of RECIPE into its base and write and verify the files of its section export."""
+    found = export(recipe, out)
+    sys.exit(EXIT_OK if all(passed(made.folder) for made in found) else EXIT_GATE)
 
 
 if __name__ == "__main__":

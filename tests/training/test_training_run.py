@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from recipe_setup import FINE, Scores, items_of, make_project, rating_rows, read_recipe, talk, write_ratings
+from recipe_setup import FINE, Scores, items_of, lines, make_project, rating_rows, read_recipe, talk, write_ratings
 
 from aipsy_judge.errors import EXIT_INTERRUPTED, InputError
 from training import sample, targets
 from training.export import export
+from training.export_verify import passed
 from training.recipe import Recipe
 from training.run import commands, run
 from training.run import main as run_main
@@ -180,54 +182,81 @@ def trained(tmp_path: Path, project: Path) -> tuple[Recipe, Path, list[list[str]
         (part / "adapter").mkdir()
         (part / "adapter" / "adapter_model.safetensors").write_bytes(b"weights")
 
+    make_sample(recipe, tmp_path / "run")
     make(tmp_path / "run", Stage("sft", 1, {}, {}), sft)
     return recipe, tmp_path / "run", []
 
 
-def write_what_is_asked(told: list[list[str]], words: Sequence[str]) -> None:
+def write_what_is_asked(told: list[list[str]], words: Sequence[str]) -> int:
     told.append(list(words))
     target = Path(words[words.index("--out") + 1])
     if words[0] == "quantize.merge":
         target.mkdir()
         target /= "model.safetensors"
-    target.write_bytes(" ".join(words[:1]).encode())
+    found = {"verified": {"passed": "Q4_K_M" not in str(words)}}
+    target.write_text(json.dumps(found) if words[0] == "quantize.verify" else words[0], encoding="utf-8")
+    return 0 if found["verified"]["passed"] or words[0] != "quantize.verify" else 1
 
 
-def test_an_export_merges_once_and_converts_each_file_from_the_merged_model(
+def test_an_export_merges_once_converts_from_the_merged_model_and_verifies_on_validation_texts(
     trained: tuple[Recipe, Path, list[list[str]]],
 ) -> None:
     recipe, out, told = trained
     made = export(recipe, out, lambda words: write_what_is_asked(told, words))
-    assert [w[0] for w in told] == ["quantize.merge", "quantize.to_gguf", "quantize.to_gguf", "quantize.lora_gguf"]
+    programs = ["merge", "to_gguf", "to_gguf", "to_gguf", "lora_gguf", "verify"]
+    assert [w[0] for w in told] == [f"quantize.{name}" for name in programs]
     assert told[1][1:4] == [str(out / "export" / "merged" / "model"), "--type", "Q8_0"]
-    assert (out / "export" / "gguf-Q8_0" / "made-Q8_0.gguf").is_file()
-    assert (out / "export" / "adapter-gguf" / "made-adapter.gguf").is_file()
+    assert told[3][1:4] == [str(recipe.base.checkpoint), "--type", "Q8_0"]  # the untrained base, to compare with
+    asked = told[-1]
+    assert asked[asked.index("--full") + 1].endswith("made-F16.gguf")
+    assert asked[asked.index("--contract") + 1] == "full"
+    texts = {line["id"] for line in lines(Path(asked[asked.index("--conversations") + 1]))}
+    parts = {row["item_id"].partition(":")[0]: row["part"] for row in lines(out / "sample" / "sample.jsonl")}
+    assert texts == {c for c, part in parts.items() if part == "validation"}
+    assert [passed(m.folder) for m in made] == [True]
+    assert (out / "export" / "adapter-gguf" / "made.gguf").is_file()
+
+
+def test_an_export_is_gone_on_with_and_only_what_changed_is_made(
+    trained: tuple[Recipe, Path, list[list[str]]],
+) -> None:
+    recipe, out, told = trained
+    export(recipe, out, lambda words: write_what_is_asked(told, words))
     told.clear()
     export(recipe, out, lambda words: write_what_is_asked(told, words))
     assert told == []
     (out / "sft" / "adapter" / "adapter_model.safetensors").write_bytes(b"others")
-    again = export(recipe, out, lambda words: write_what_is_asked(told, words))
+    export(recipe, out, lambda words: write_what_is_asked(told, words))
     # The merged model came out the same here, so the files made of it stand; the adapter's own file does not.
     assert [w[0] for w in told] == ["quantize.merge", "quantize.lora_gguf"]
-    assert len(again) == len(made)
+
+
+def test_a_file_that_does_not_pass_is_kept_with_its_record_and_told(
+    trained: tuple[Recipe, Path, list[list[str]]], project: Path
+) -> None:
+    recipe, out, told = trained
+    poor = read_recipe(project, f"base.checkpoint={recipe.base.checkpoint}", "export.gguf=[Q8_0, Q4_K_M]")
+    made = export(poor, out, lambda words: write_what_is_asked(told, words))
+    assert {m.folder.name: passed(m.folder) for m in made} == {"verify-Q8_0": True, "verify-Q4_K_M": False}
 
 
 def test_an_export_that_fails_leaves_no_file(trained: tuple[Recipe, Path, list[list[str]]]) -> None:
     recipe, out, told = trained
 
-    def fails(words: Sequence[str]) -> None:
-        write_what_is_asked(told, words)
-        if words[0] == "quantize.to_gguf":
-            raise InputError("python -m quantize.to_gguf ended with 3")
+    def fails(words: Sequence[str]) -> int:
+        return 3 if words[0] == "quantize.to_gguf" else write_what_is_asked(told, words)
 
-    with pytest.raises(InputError, match="ended with 3"):
+    with pytest.raises(InputError, match=r"quantize\.to_gguf ended with 3"):
         export(recipe, out, fails)
     assert (out / "export" / "merged").is_dir()
     assert not (out / "export" / "gguf-Q8_0").exists()
 
 
-def test_an_export_before_training_says_what_is_missing(project: Path) -> None:
+def test_an_export_before_training_says_what_is_missing(
+    trained: tuple[Recipe, Path, list[list[str]]], project: Path
+) -> None:
+    recipe, out, _ = trained
     with pytest.raises(InputError, match="the stage sft has not been made"):
-        export(read_recipe(project, "export.gguf=[Q8_0]"), project.parent / "run")
+        export(recipe, project.parent / "nothing-here")
     with pytest.raises(InputError, match="no section export"):
-        export(read_recipe(project), project.parent / "run")
+        export(read_recipe(project), out)
