@@ -2,8 +2,9 @@
 
     python -m training.export RECIPE
 
-Each file is a stage of its own beneath export/: merged/, gguf-TYPE/, mlx-BITSbit/, adapter-gguf/, and for a GGUF file of
-fewer bits a verify-.../verify.json, which `quantize.assemble` needs to bless it. Exit code 1 where one did not pass.
+Each file is a stage of its own beneath export/: merged/, gguf-TYPE/, mlx-BITSbit/, adapter-gguf/, and for a GGUF
+file of fewer bits a verify-.../verify.json, which `quantize.assemble` needs to bless it. Exit code 1 where one did not
+pass.
 """
 
 from __future__ import annotations
