@@ -31,20 +31,25 @@ class Item:
 
 
 def find_items(
-    ratings: Ratings, conversations: Mapping[str, Conversation], rubric: Rubric, told: Path | None
+    ratings: Ratings,
+    conversations: Mapping[str, Conversation],
+    rubric: Rubric,
+    told: Path | None,
+    *,
+    last: bool = False,
 ) -> tuple[Item, ...]:
     """The items of the table, in its order.
 
     Conversation, turn, scenario and generator come from the table, else from the map `told`; the last two else from
     the conversation's metadata. An item without a conversation is the one whose id is its own; one without a turn is
-    the only turn of its conversation. Raises RatingsError with every item that has no text.
+    the only turn of its conversation, or (`last`) the last. Raises RatingsError with every item that has no text.
     """
     beside = _read_map(told) if told is not None else {}
     found: list[Item] = []
     faults: list[str] = []
     for place, name in enumerate(ratings.items):
         cells = _cells(ratings, place, beside.get(name, {}), name, faults)
-        item = _item(name, cells, conversations, rubric)
+        item = _item(name, cells, conversations, rubric, last)
         if isinstance(item, str):
             faults.append(f"{name}: {item}")
         else:
@@ -54,7 +59,8 @@ def find_items(
         more = [f"... and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
         raise RatingsError(
             "rated items that cannot be used:\n" + "\n".join(f"  {line}" for line in [*faults[:SHOWN], *more]),
-            hint="Give the ratings the columns conversation and turn, or data.items, and the files with their texts.",
+            hint="Give the ratings the columns conversation and turn, or data.items, and the files with their texts; "
+            "data.turns: last where each rating is of the last turn.",
         )
     return tuple(found)
 
@@ -67,14 +73,16 @@ def seen(item: Item, conversation: Conversation) -> Conversation:
     return Conversation(conversation.id, conversation.messages[: turn.index + 1], conversation.metadata)
 
 
-def _item(name: str, cells: Mapping[str, Any], conversations: Mapping[str, Conversation], rubric: Rubric) -> Item | str:
+def _item(
+    name: str, cells: Mapping[str, Any], conversations: Mapping[str, Conversation], rubric: Rubric, last: bool
+) -> Item | str:
     """The item, or what is wrong with it."""
     id = cells["conversation"] or name
     conversation = conversations.get(id)
     if conversation is None:
         return f"no conversation {id!r} among the files" if cells["conversation"] else "no conversation is told"
     turns = len(conversation.turns)
-    turn = None if rubric.unit == "conversation" else cells["turn"] or (1 if turns == 1 else None)
+    turn = None if rubric.unit == "conversation" else cells["turn"] or (turns if last or turns == 1 else None)
     if rubric.unit == "turn":
         if turn is None:
             return f"which of the {turns} turns of {id} is not told"

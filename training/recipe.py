@@ -80,6 +80,9 @@ class Data(Section):
     items: Text | None = Field(
         default=None, description="CSV or JSONL with item_id, conversation, turn and, if known, scenario and generator"
     )
+    turns: Literal["told", "last"] = Field(
+        default="told", description="told, or last: an item that names no turn is the last one of its conversation"
+    )
 
 
 class Targets(Section):

@@ -44,6 +44,7 @@ def stage(recipe: Recipe) -> Stage:
     """What the targets rest on; the split only where it says which anchors may be seen."""
     told = recipe.part("targets")["targets"]
     settings: dict[str, Any] = {"rubric": load_rubric(recipe.rubric).hash, "targets.source": recipe.targets.source}
+    settings["data.turns"] = recipe.data.turns
     keys = []
     if recipe.targets.source == "correction":
         keys.append("targets.correction")
@@ -65,7 +66,8 @@ def make_targets(recipe: Recipe, out: Path) -> Made:
 def _work(recipe: Recipe, part: Path) -> None:
     rubric, paths = load_rubric(recipe.rubric), rating_paths(recipe)
     ratings, texts = load_ratings(paths), conversations(recipe)
-    items = find_items(ratings, texts, rubric, None if recipe.data.items is None else Path(recipe.data.items))
+    told = None if recipe.data.items is None else Path(recipe.data.items)
+    items = find_items(ratings, texts, rubric, told, last=recipe.data.turns == "last")
     verdicts = rater_verdicts(paths, rubric)
     refuse_other_texts(items, texts, verdicts)
     source = find_source(recipe, ratings, rubric, _trained(recipe, items, texts))

@@ -244,6 +244,12 @@ def test_an_item_with_no_turn_is_the_only_turn_of_its_conversation_or_an_error(t
                 made(path)
 
 
+def test_an_item_with_no_turn_is_the_last_turn_where_the_recipe_says_so(tmp_path: Path) -> None:
+    path = make_project(tmp_path, [talk("two", 2)], judged)
+    write_ratings(tmp_path / "ratings.csv", list(rating_rows({"item_id": "two"}, "a", "judge", FINE)))
+    assert made(path, "data.turns=last")["two"]["turn"] == 2
+
+
 def test_two_items_may_not_be_one_turn(tmp_path: Path) -> None:
     path = make_project(tmp_path, TALKS[:1], judged)
     about = {"conversation": "c0", "turn": 1}
