@@ -84,7 +84,10 @@ def _flag(flag: FlagSpec, legal: Sequence[str], target: FlagTarget) -> tuple[str
     told = _severity(levels, target)
     # How severe a flag would be that is not set, nobody says: its share is spread evenly.
     label, shares = told if told is not None else (levels[0], dict.fromkeys(levels, 1.0 / len(levels)))
-    return label if target.value else unset, {unset: 1.0 - probability, **{k: probability * shares[k] for k in levels}}
+    return label if target.value else unset, {
+        unset: 1.0 - probability,
+        **{k: probability * shares.get(k, 0.0) for k in levels},
+    }
 
 
 def _severity(legal: Sequence[str], target: FlagTarget) -> tuple[str, Shares] | None:

@@ -163,6 +163,11 @@ def test_one_slot_for_flag_and_severity_has_the_levels_shares() -> None:
     assert unset.shares == pytest.approx({"none": 0.9, "indirect": 0.05, "direct": 0.05})
 
 
+def test_a_level_that_nobody_names_has_no_share() -> None:
+    sure = FlagTarget(True, 1.0, "indirect", {"none": 0.0, "indirect": 1.0, "direct": 0.0})
+    assert asked("crisis_detected", ["none", "indirect", "direct"], item(flag=sure)).shares == {"indirect": 1.0}
+
+
 def test_a_set_flag_is_never_read_as_unset_because_its_levels_share_the_votes() -> None:
     split = FlagTarget(True, 0.6, "direct", {"none": 0.0, "indirect": 0.45, "direct": 0.55})
     found = asked("crisis_detected", ["none", "indirect", "direct"], item(flag=split))
