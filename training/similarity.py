@@ -10,7 +10,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 
 WORDS = 5
 
@@ -26,7 +25,8 @@ def shingles(text: str) -> Shingles:
     if not words:
         return frozenset()
     size = min(WORDS, len(words))
-    return frozenset(_hash(words[n : n + size]) for n in range(len(words) - size + 1))
+    # Hashes of this process alone: they are compared, never kept.
+    return frozenset(map(hash, zip(*(words[n:] for n in range(size)), strict=False)))
 
 
 def jaccard(a: Shingles, b: Shingles) -> float:
@@ -47,8 +47,10 @@ def near_pairs(texts: Mapping[str, Shingles], least: float) -> Iterator[tuple[st
     met: defaultdict[int, list[str]] = defaultdict(list)
     for name in order:
         found = texts[name]
-        rare = sorted(found, key=lambda s: (frequency[s], s))
-        prefix = rare[: len(rare) - math.ceil(least * len(rare) - 1e-9) + 1]
+        # What stands in no other text is rarest of all and joins nothing: it fills the prefix, and is not kept.
+        shared = [s for s in found if frequency[s] > 1]
+        most = len(found) - math.ceil(least * len(found) - 1e-9) + 1 - (len(found) - len(shared))
+        prefix = sorted(shared, key=lambda s: (frequency[s], s))[: max(0, most)]
         near = {other for s in prefix for other in met[s]}
         yield from _above(texts, name, sorted(near), least)
         for s in prefix:
@@ -64,7 +66,3 @@ def _above(
         similarity = jaccard(texts[other], texts[name])
         if similarity >= least - 1e-9:
             yield other, name, similarity
-
-
-def _hash(words: Sequence[str]) -> int:
-    return int.from_bytes(blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=8).digest(), "big")
