@@ -234,7 +234,8 @@ class _Reader:
 
     def _tensors(self, count: int, alignment: Any, kinds: Mapping[str, int]) -> tuple[TensorInfo, ...]:
         rows = [self._tensor_row() for _ in range(count)]
-        if kinds.get("general.alignment", UINT32) != UINT32 or alignment < 1 or alignment & (alignment - 1):
+        # tensors are mapped where they lie; the library's buffers begin at multiples of 32 bytes
+        if kinds.get("general.alignment", UINT32) != UINT32 or alignment < 32 or alignment & (alignment - 1):
             raise self._fault(f"an alignment of {alignment!r}")
         base = -(-self._at // alignment) * alignment
         names: set[str] = set()

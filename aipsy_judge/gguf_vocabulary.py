@@ -28,7 +28,8 @@ def check_vocabulary(path: Path, header: GgufHeader) -> str | None:
     tokens = header.arrays["tokenizer.ggml.tokens"]
     if tokens.kind != STRING:
         return "the vocabulary is no list of texts"
-    texts = list(array_texts(path, tokens))
+    # the library reads a text up to the first zero byte
+    texts = [text.partition(b"\0")[0] for text in array_texts(path, tokens)]
     return (
         _texts(texts)
         or _scores(path, header, len(texts))

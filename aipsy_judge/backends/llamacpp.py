@@ -22,7 +22,7 @@ from ..errors import BackendError, CapacityError, WeightsError
 from ..gguf_adapter import check_adapter
 from ..gguf_header import cell_bytes
 from ..gguf_model import check_model
-from .llamacpp_library import cpu_expert_overrides, quiet_library
+from .llamacpp_library import cpu_expert_overrides, first_error, forget_errors, quiet_library
 from .protocol import Feed, Logits, Work
 
 MAX_SEQUENCES = 256  # LLAMA_MAX_SEQ of llama.cpp
@@ -260,11 +260,12 @@ class LlamaCpp:
 
     def _load_adapter(self, path: Path) -> Any:
         """The library itself looks at more than the check did: the shapes, and that tensors come in pairs."""
+        forget_errors()
         adapter = llama_cpp.llama_adapter_lora_init(self._model, str(path).encode())
         if not adapter:
             self.close()
             raise WeightsError(
-                "the library cannot use this adapter with this base",
+                f"the library cannot use this adapter with this base: {first_error()}",
                 where=str(path),
                 hint="An adapter fits only the base it was trained on: check the judge's manifest.",
             )
@@ -300,10 +301,11 @@ def _load_model(path: Path, options: LlamaCppOptions) -> Any:
     overrides = cpu_expert_overrides(options.cpu_moe) if options.cpu_moe else None
     if overrides is not None:
         params.tensor_buft_overrides = ctypes.addressof(overrides)
+    forget_errors()
     model = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
     if not model:
         raise WeightsError(
-            "llama.cpp cannot load this file",
+            f"llama.cpp cannot load this file: {first_error()}",
             where=str(path),
             hint="The file may be damaged, or its architecture newer than the installed llama-cpp-python.",
         )

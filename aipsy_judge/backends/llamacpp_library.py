@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,17 @@ def quiet_library() -> None:
 def last_errors() -> list[str]:
     """What the library complained of last."""
     return list(_kept_log)
+
+
+def forget_errors() -> None:
+    """Before something whose complaints are to be told apart from older ones."""
+    _kept_log.clear()
+
+
+def first_error() -> str:
+    """What the library complained of first since then, without the names of its functions; the rest follows from it."""
+    text = " ".join(_kept_log[0].split()) if _kept_log else "it does not say why"
+    return re.sub(r"^(?:\w+: )*(?:error loading model: )?", "", text)[:300]
 
 
 class _Override(ctypes.Structure):

@@ -7,6 +7,7 @@ evaluates a few tokens, with bounds of time and memory. What became of it is rem
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -52,7 +53,16 @@ def try_files(model: Path, adapter: Path | None = None) -> str | None:
     seconds = LEAST_SECONDS + size / BYTES_A_SECOND
     command = [sys.executable, "-m", __name__, str(LEAST_BYTES + 2 * size), *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            # an assertion of the library's would start a debugger for its last words
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        )
     except subprocess.TimeoutExpired:
         return f"it was not done after {seconds:.0f} s"
     except OSError as error:

@@ -81,6 +81,7 @@ def types(**at):
     [
         (words(tokens=[*bpe_vocabulary()["tokens"][:-1], "a"]), "has the token 'a' twice (the second is 263)"),
         (words(tokens=[*bpe_vocabulary()["tokens"][:-2], "", "[EMPTY_262]"]), "'[EMPTY_262]' twice"),
+        (words(tokens=[*bpe_vocabulary()["tokens"][:-1], "a\0b"]), "has the token 'a' twice (the second is 263)"),
         (words(types=[1, 1]), "2 token types of type 5 for 264 tokens"),
         (words(types=types(t7=9)), "token 7 is of the unknown type 9"),
         (words(types=types(t7=-1)), "token 7 is of the unknown type -1"),
