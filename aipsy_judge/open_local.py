@@ -19,6 +19,7 @@ def open_local(
     """See opening.open_judge."""
     from .backends.amx import extra_buffers_work
     from .backends.llamacpp import LlamaCpp, LlamaCppOptions
+    from .backends.trial import ensure_harmless
 
     weights = find_weights(name, unblessed=options.unblessed)
     if adapter is not None:
@@ -29,6 +30,7 @@ def open_local(
             hint="Leave out --contract: what it says when asked otherwise is no score.",
         )
     asked = load_contract(contract or weights.contract)
+    ensure_harmless(weights.model, weights.adapter)
     backend = LlamaCpp(
         weights.model,
         LlamaCppOptions(

@@ -94,8 +94,16 @@ def _structure(file: NamedFile, path: Path, base: GgufHeader | None) -> tuple[Fi
             header = check_adapter(path, base)
     except AipsyJudgeError as error:
         return Finding(what, False, error.message), None
-    arch = header.metadata.get("general.architecture")
+    arch = str(header.metadata["general.architecture"])
+    if file.role == "model" and not _is_known(arch):
+        return Finding(what, False, f"the architecture {arch!r} is not known to the installed llama.cpp"), None
     return Finding(what, True, f"{len(header.tensors)} tensors, architecture {arch}"), header
+
+
+def _is_known(architecture: str) -> bool:
+    from .backends.llamacpp_library import knows_architecture
+
+    return knows_architecture(architecture)
 
 
 def _claims(named: NamedWeights) -> Iterator[Finding]:

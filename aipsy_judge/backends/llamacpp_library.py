@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
+import struct
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,26 @@ def first_error() -> str:
     """What the library complained of first since then, without the names of its functions; the rest follows from it."""
     text = " ".join(_kept_log[0].split()) if _kept_log else "it does not say why"
     return re.sub(r"^(?:\w+: )*(?:error loading model: )?", "", text)[:300]
+
+
+def knows_architecture(name: str) -> bool:
+    """Whether this build of llama.cpp has the architecture. It offers no list, so it is shown a file that is nothing
+    but that name, and what it complains of tells."""
+    text = name.encode()
+    key = b"general.architecture"
+    head = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
+    pair = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, len(text)) + text
+    quiet_library()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "name.gguf"
+        path.write_bytes(head + pair)
+        params = llama_cpp.llama_model_default_params()
+        params.vocab_only = True
+        forget_errors()
+        model = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
+        if model:
+            llama_cpp.llama_model_free(model)
+    return not any("unknown model architecture" in line for line in _kept_log)
 
 
 class _Override(ctypes.Structure):

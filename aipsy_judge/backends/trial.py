@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import llama_cpp
@@ -18,20 +19,28 @@ import llama_cpp
 from ..cache_folder import recall, remember
 from ..errors import WeightsError
 from ..file_hash import file_sha256
+from ..gguf_adapter import check_adapter
+from ..gguf_model import check_model
 from ..known_judges import known_judges
 
 LEAST_SECONDS, BYTES_A_SECOND = 60.0, 50e6  # a slow disk reads so much
 # What the library takes beside the file: the vocabulary as texts, buffers of a small context.
 LEAST_BYTES = 3 * 2**30
+_SHIPPED = Path(__file__).resolve().parents[1] / "data"  # what comes with this package was tried when it was made
+LONGEST_TEXT = 100_000  # characters that a template writes around messages; published ones write hundreds
 _ROLES = (("system", "user"), ("user",), ("user", "assistant"))
 # Every kind of character: what a tokenizer lacks shows at once, not at the first talk that has it.
 _TEXT = 'Words, 123 and\n\tmore: \u00e9\u4e2d\U0001f614\u0000\x7f\ufffd {"a": null}'
 
 
 def ensure_harmless(model: Path, adapter: Path | None = None) -> None:
-    """Raise WeightsError unless the files are published ones or a child could load them; each asked only once."""
+    """Raise WeightsError unless the files are published or shipped ones, or a child could load them; each asked once."""
+    header = check_model(model)
+    if adapter is not None:
+        check_adapter(adapter, header)
     hashes = (file_sha256(model), file_sha256(adapter) if adapter is not None else "")
-    if adapter is None and hashes[0] in {j.file.sha256 for j in known_judges()}:
+    shipped = adapter is None or adapter.resolve().is_relative_to(_SHIPPED)
+    if shipped and hashes[0] in {j.file.sha256 for j in known_judges()}:
         return
     key = "|".join((*hashes, f"llama-cpp-python {llama_cpp.__version__}"))
     if recall("trials", bool).get(key):
@@ -86,23 +95,32 @@ def _bound_memory(most_bytes: int) -> None:
 
 def _try(model: Path, adapter: Path | None) -> None:
     """What the child does."""
-    from ..chat_template import render
     from .llamacpp import LlamaCpp, LlamaCppOptions
     from .protocol import Feed
 
     options = LlamaCppOptions(threads=1, gpu_layers=0, extra_bufts=False, batch_tokens=64, micro_batch_tokens=64)
     backend = LlamaCpp(model, options, adapter)
     if backend.chat_template is not None:
-        for roles in _ROLES:
-            try:
-                render(backend.chat_template, roles, backend.special_tokens)
-            except Exception:  # some refuse a system message, say; that it ends is what is asked here
-                continue
+        _render_each(backend.chat_template, backend.special_tokens)
     tokens = [t for special in (False, True) for t in backend.tokenize(_TEXT, special=special)]
     _ = backend.vocabulary, backend.marker_texts, backend.end_tokens, backend.cell_bytes
     backend.reserve(len(tokens) + 1)
     backend.evaluate([Feed(0, 0, tokens, want_logits=True)])
     backend.close()
+
+
+def _render_each(template: str, special: Mapping[str, str]) -> None:
+    from ..chat_template import render
+
+    for roles in _ROLES:
+        try:
+            text = render(template, roles, special)
+        except MemoryError:
+            raise
+        except Exception:  # some refuse a system message, say; that it ends is what is asked here
+            continue
+        if len(text) > LONGEST_TEXT:
+            raise WeightsError(f"its chat template writes {len(text)} characters around {len(roles)} messages")
 
 
 if __name__ == "__main__":
