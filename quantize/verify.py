@@ -123,13 +123,18 @@ def verified(found: Findings, full: Side, candidate: Side, conversations: Sequen
         passed=all(c.passed for c in results),
         full=full.weighed(),
         candidate=candidate.weighed(),
-        conversations={path.name: file_sha256(path) for path in conversations},
+        conversations={_short(path, conversations): file_sha256(path) for path in conversations},
         units=found.units,
         answers=found.answers,
         limits_sha256=limits.sha256,
         library=found.library,
         checks=results,
     )
+
+
+def _short(path: Path, among: Sequence[Path]) -> str:
+    """The file's name where no other has it."""
+    return path.name if sum(p.name == path.name for p in among) == 1 else str(path)
 
 
 def report(record: Verified, found: Findings) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import shutil
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from real_models import CACHE, smollm2
 
@@ -20,10 +21,14 @@ from aipsy_judge.contract import COMPACT
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.encode import answer_tokenizer, encode
 from aipsy_judge.rubric import load_rubric
+from training.rows import Row, Target
+
+if TYPE_CHECKING:
+    from training.collate import Batch
 
 RUBRIC = load_rubric()
-ADAPTER = CACHE / "trained-judge-v1"
-STEPS, BATCH, SEED = 160, 4, 14
+ADAPTER = CACHE / "trained-judge-v2"
+STEPS, BATCH, RATE, SEED = 130, 2, 5e-4, 14
 
 _LINES = (
     "I did not get the job and keep thinking it is my fault.",
@@ -81,19 +86,36 @@ def rule(kind: str) -> dict[str, str]:
     }
 
 
-def rows() -> list[tuple[list[int], list[int]]]:
-    """(prompt, answer with its end token) for every talk and line of the answer."""
+def rows() -> list[Row]:
+    """A tree for every talk: the prompt, and each line of the answer with its end token as a branch that leaves it."""
     backend = LlamaCpp(smollm2())
     tokenize, forms = answer_tokenizer(backend), COMPACT.forms(RUBRIC)
     end = backend.tokenize("<|im_end|>", special=True)
     found = []
     for talk in talks(seen=True):
-        kind = talk.id.split("-")[1]
+        labels = rule(talk.id.split("-")[1])
         prompt = encode(backend, COMPACT.messages(RUBRIC, talk, len(talk.messages) - 1))
-        for name, form in forms.items():
-            found.append((prompt, tokenize(form.render({name: rule(kind)[name]})) + end))
+        answers = [tokenize(form.render({name: labels[name]})) + end for name, form in forms.items()]
+        cues = [len(tokenize(f"{name}:")) for name in forms]
+        found.append(_tree(talk.id, prompt, answers, cues))
     backend.close()
     return found
+
+
+def _tree(id: str, prompt: list[int], answers: list[list[int]], cues: list[int]) -> Row:
+    """What says which value is meant weighs ten times what only says which line it is."""
+    tokens, parents, targets = list(prompt), [i - 1 for i in range(len(prompt))], []
+    for answer, cue in zip(answers, cues, strict=True):
+        at = len(prompt) - 1
+        for n, token in enumerate(answer):
+            targets.append(Target(at, (token,), (1.0,), 0.1 if n < cue else 1.0, "slot:x"))
+            tokens.append(token)
+            parents.append(at)
+            at = len(tokens) - 1
+    positions: list[int] = []
+    for parent in parents:
+        positions.append(0 if parent < 0 else positions[parent] + 1)
+    return Row(id, tuple(tokens), tuple(positions), tuple(parents), tuple(targets))
 
 
 @cache
@@ -102,7 +124,10 @@ def adapter() -> Path:
     if not (ADAPTER / "adapter_model.safetensors").is_file():
         part = ADAPTER.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
-        _train(part)
+        from training.quiet import without_notices, without_progress
+
+        with without_notices(), without_progress():
+            _train(part)
         part.rename(ADAPTER)
     return ADAPTER
 
@@ -145,22 +170,22 @@ def _train(target: Path) -> None:
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
 
+    from training.collate import collate
+
     torch.manual_seed(SEED)
     model = AutoModelForCausalLM.from_pretrained(base(), dtype=torch.float32)
     modules = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
     model = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, target_modules=modules, task_type="CAUSAL_LM"))
     model.train()
-    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)
-    examples = rows()
-    losses = []
+    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=RATE)
+    examples, losses = rows(), []
     for step in range(STEPS):
         order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(step))[:BATCH]
-        batch, labels = _padded([examples[i] for i in order.tolist()])
-        loss = model(input_ids=batch, labels=labels, attention_mask=(batch >= 0).long()).loss
+        loss = _loss(model, collate([examples[i] for i in order.tolist()], 0))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for group in optimiser.param_groups:
-            group["lr"] = 1e-3 * min(1.0, (step + 1) / 10) * (1.0 - step / STEPS)
+            group["lr"] = RATE * min(1.0, (step + 1) / 10) * (1.0 - step / STEPS)
         optimiser.step()
         optimiser.zero_grad()
         losses.append(round(loss.item(), 3))
@@ -168,18 +193,17 @@ def _train(target: Path) -> None:
     (target / "losses.json").write_text(json.dumps(losses))
 
 
-def _padded(examples: list[tuple[list[int], list[int]]]) -> tuple[object, object]:
-    """Right-padded ids and labels; what is padded is not looked at, for attention is causal."""
+def _loss(model: Any, batch: Batch) -> Any:
+    """Mean over the targets by their weights; each has one token."""
     import torch
 
-    longest = max(len(p) + len(a) for p, a in examples)
-    ids = torch.zeros((len(examples), longest), dtype=torch.long)
-    labels = torch.full((len(examples), longest), -100)
-    for row, (prompt, answer) in enumerate(examples):
-        whole = torch.tensor(prompt + answer)
-        ids[row, : len(whole)] = whole
-        labels[row, len(prompt) : len(whole)] = whole[len(prompt) :]
-    return ids, labels
+    inner = model.get_base_model()
+    hidden = inner.model(
+        input_ids=batch.input_ids, attention_mask=batch.visible[:, None], position_ids=batch.position_ids
+    ).last_hidden_state
+    logits = inner.lm_head(batch.predicting(hidden))
+    each = torch.nn.functional.cross_entropy(logits, batch.tokens[:, 0], reduction="none")
+    return (each * batch.weights).sum() / batch.weights.sum()
 
 
 if __name__ == "__main__":
