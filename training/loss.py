@@ -11,7 +11,7 @@ liger     Liger's fused kernel for targets of one token, chunked for the rest; C
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -86,12 +86,15 @@ def chosen_kind(asked: str, device: torch.device) -> Kind:
 def plain(
     hidden: Tensor, weight: Tensor, tokens: Tensor, shares: Tensor, weights: Tensor, softcap: float | None
 ) -> Tensor:
-    """The whole matrix of logits, in the words of the formula; autograd does the rest."""
+    """The whole matrix of logits, as such a loss is ordinarily written; autograd does the rest."""
     logits = (hidden.to(weight.dtype) @ weight.T).float()
-    if softcap is not None:
-        logits = softcap * torch.tanh(logits / softcap)
-    wanted = (logits.gather(1, tokens) * shares).sum(1)
-    return (weights * (logits.logsumexp(1) - wanted)).sum()
+    if softcap is not None:  # one step a line: what is not needed again is given back
+        logits = logits / softcap
+        logits = torch.tanh(logits)
+        logits = logits * softcap
+    said = torch.log_softmax(logits, 1)
+    del logits
+    return -(weights * (said.gather(1, tokens) * shares).sum(1)).sum()
 
 
 def chunked(
@@ -109,6 +112,46 @@ def chunked(
     return loss
 
 
+class Wanted(NamedTuple):
+    """Targets of a chunk of n tokens: tokens (n, K), shares (n, K), weights (n,)."""
+
+    tokens: Tensor
+    shares: Tensor
+    weights: Tensor
+
+
+class Buffers(NamedTuple):
+    """(n, V) each: logits in the head's dtype; capped (the same memory where that is float32) and mass in float32."""
+
+    logits: Tensor
+    capped: Tensor
+    mass: Tensor
+
+
+def _chunk(
+    hidden: Tensor, weight: Tensor, wanted: Wanted, softcap: float | None, buffers: Buffers, slopes: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Loss of a chunk, and with `slopes` its gradient in `hidden`. The buffers are overwritten."""
+    logits, capped, mass = buffers
+    torch.mm(hidden.to(weight.dtype), weight.T, out=logits)
+    if capped.dtype != logits.dtype:
+        capped.copy_(logits)
+    if softcap is not None:
+        capped.div_(softcap).tanh_().mul_(softcap)
+    top = capped.amax(1, keepdim=True)
+    torch.sub(capped, top, out=mass).exp_()
+    sums = mass.sum(1, keepdim=True)
+    said = (capped.gather(1, wanted.tokens) * wanted.shares).sum(1)
+    loss = (wanted.weights * ((top + sums.log()).squeeze(1) - said)).sum()
+    if not slopes:
+        return loss, None
+    weights = wanted.weights[:, None]
+    mass.mul_(weights / sums).scatter_add_(1, wanted.tokens, -weights * wanted.shares)
+    if softcap is not None:  # d cap*tanh(z/cap) / dz = 1 - (capped/cap)^2
+        mass.mul_(capped.div_(softcap).square_().neg_().add_(1.0))
+    return loss, (mass if mass.dtype == logits.dtype else logits.copy_(mass)) @ weight
+
+
 class _Chunked(torch.autograd.Function):
     """Loss and, at once, its gradient in the hidden states."""
 
@@ -123,29 +166,24 @@ class _Chunked(torch.autograd.Function):
         softcap: float | None,
         size: int,
     ) -> Tensor:
-        total = torch.zeros((), dtype=torch.float64 if hidden.device.type == "cpu" else torch.float32)
-        total = total.to(hidden.device)
+        rows = min(size, hidden.shape[0])
+        # Made once: memory that is asked for and given back at every chunk costs more than what is computed in it.
+        logits = weight.new_empty(rows, weight.shape[0])
+        capped = logits if logits.dtype == torch.float32 else torch.empty_like(logits, dtype=torch.float32)
+        mass = torch.empty_like(capped)
         gradient = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
+        total = torch.zeros((), device=hidden.device)
         for start in range(0, hidden.shape[0], size):
-            part = slice(start, start + size)
-            logits = hidden[part].to(weight.dtype) @ weight.T
-            capped = logits.float()
-            if softcap is not None:
-                capped.div_(softcap).tanh_().mul_(softcap)
-            wanted = (capped.gather(1, tokens[part]) * shares[part]).sum(1)
-            top = capped.amax(1, keepdim=True)
-            mass = (capped - top).exp_()
-            sums = mass.sum(1, keepdim=True)
-            total += (weights[part] * (top + sums.log()).squeeze(1).sub_(wanted)).sum()
-            if gradient is not None:
-                mass.mul_(weights[part, None] / sums)
-                mass.scatter_add_(1, tokens[part], -weights[part, None] * shares[part])
-                if softcap is not None:  # d cap*tanh(z/cap) / dz = 1 - (capped/cap)^2
-                    mass.mul_(capped.div_(softcap).square_().neg_().add_(1.0))
-                gradient[part] = logits.copy_(mass) @ weight
+            part = slice(start, min(start + size, hidden.shape[0]))
+            buffers = Buffers(*(b[: part.stop - start] for b in (logits, capped, mass)))
+            wanted = Wanted(tokens[part], shares[part], weights[part])
+            loss, slope = _chunk(hidden[part], weight, wanted, softcap, buffers, gradient is not None)
+            total = total + loss
+            if gradient is not None and slope is not None:
+                gradient[part] = slope
         if gradient is not None:
             ctx.save_for_backward(gradient)
-        return total.float()
+        return total
 
     @staticmethod
     @once_differentiable
