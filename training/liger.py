@@ -8,12 +8,14 @@ which macOS does not have, and its kernels do not run on a CPU.
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 
 import torch
 from torch import Tensor
 
 from aipsy_judge.errors import InputError
 
+FEWEST_ALIKE = 8  # targets of one weight that are worth a call
 _INSTEAD = "train.loss: chunked computes the same on any device (auto picks it by itself)."
 
 
@@ -38,8 +40,9 @@ def fused(
 ) -> Tensor:
     """The loss of loss.soft_cross_entropy: targets of one token by the kernel, the others chunked.
 
-    The kernel sums over unweighted targets, so it is called once for every weight there is: one for the skeleton,
-    and one for each row's rationale.
+    The kernel sums over unweighted targets, so it is called once for every weight that is shared by many: that of the
+    skeleton, and that of each row's rationale. Each call reads the whole head; the few with a weight of their own,
+    such as the inner branchings of a slot, are cheaper among the chunks.
     """
     require(hidden.device)
     from liger_kernel.transformers.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyLoss
@@ -48,14 +51,15 @@ def fused(
 
     operation = LigerFusedLinearCrossEntropyLoss(reduction="sum", softcap=softcap)
     hard = (shares == 1.0).any(1)
-    total = hidden.new_zeros((), dtype=torch.float32)
-    if bool((~hard).any()):
-        rest = ~hard
-        total = total + chunked(hidden[rest], weight, tokens[rest], shares[rest], weights[rest], softcap)
     wanted = tokens.gather(1, shares.argmax(1, keepdim=True)).squeeze(1)
-    for value in sorted(set(weights[hard].tolist())):
+    total, rest = hidden.new_zeros((), dtype=torch.float32), torch.ones_like(hard)
+    for value, count in sorted(Counter(weights[hard].tolist()).items()):
+        if count < FEWEST_ALIKE:
+            continue
         alike = hard & (weights == value)
+        rest &= ~alike
         # the kernel multiplies in the dtype it is given, like the head's own logits
-        states = hidden[alike].to(weight.dtype)
-        total = total + value * operation(weight, states, wanted[alike]).float()
+        total = total + value * operation(weight, hidden[alike].to(weight.dtype), wanted[alike]).float()
+    if bool(rest.any()):
+        total = total + chunked(hidden[rest], weight, tokens[rest], shares[rest], weights[rest], softcap)
     return total

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from aipsy_judge.errors import InputError
+from training import liger
 from training import loss as module
 from training.loss import Kind, chosen_kind, chunked, plain, soft_cross_entropy
 
@@ -195,6 +197,39 @@ def test_auto_on_cuda_without_the_package_is_chunked(monkeypatch: pytest.MonkeyP
         chosen_kind("liger", torch.device("cuda"))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_is_handed_to_liger_adds_up_to_the_plain_loss(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
+    """With a stand-in for the kernel: which targets it gets, how often it is called, and how its sums are weighted."""
+    calls: list[int] = []
+
+    class Stand:
+        def __init__(self, *, reduction: str, softcap: float | None) -> None:
+            assert reduction == "sum"
+            self.softcap = softcap
+
+        def __call__(self, weight: Tensor, states: Tensor, tokens: Tensor) -> Tensor:
+            calls.append(len(tokens))
+            assert states.dtype == weight.dtype
+            ones = torch.ones(len(tokens))
+            return plain(states, weight, tokens[:, None], ones[:, None], ones, self.softcap)
+
+    stand = types.ModuleType("liger_kernel.transformers.fused_linear_cross_entropy")
+    stand.LigerFusedLinearCrossEntropyLoss = Stand  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, stand.__name__, stand)
+    for package in ("liger_kernel", "liger_kernel.transformers"):
+        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
+    monkeypatch.setattr(liger, "require", lambda device: None)
+    hidden, weight, tokens, shares, weights = problem(60, 16, 90, 4, 8, dtype)
+    shares[1::2] = 0.25
+    shares[::2] = torch.eye(4)[2]  # hard, and not in the first place
+    weights[::2] = torch.tensor([0.1] * 14 + [0.25] * 9 + [1.0] * 7)
+    parts = (hidden.float(), weight, tokens, shares, weights)
+    (wanted, slope), (found, gradient) = taken("plain", parts, CAP), taken("liger", parts, CAP)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(gradient, slope, rtol=1e-2, atol=2e-2 * float(slope.abs().max()))
+    assert calls == [14, 9]  # the last seven are too few for a call of their own
+
+
 @pytest.mark.slow
 def test_the_losses_import_no_liger_until_it_is_asked_for() -> None:
     program = (
@@ -214,7 +249,8 @@ def test_the_losses_import_no_liger_until_it_is_asked_for() -> None:
 def test_liger_agrees_with_the_plain_loss_where_the_cap_bends(softcap: float | None, dtype: torch.dtype) -> None:
     parts = tuple(t.cuda() for t in problem(60, 64, 500, 6, 3, dtype))
     parts[3][::2] = torch.eye(6, device="cuda")[0]  # half of the targets are hard, and these the kernel takes
-    parts[4][::3] = 0.1
+    parts[4][::4] = 0.1
+    parts[4][2::4] = 1.0
     (wanted, slope), (found, gradient) = taken("plain", parts, softcap), taken("liger", parts, softcap)
     torch.testing.assert_close(found, wanted, rtol=1e-3, atol=0)
     assert (gradient - slope).abs().max() <= slope.abs().max() * (1e-3 if dtype == torch.float32 else 2**-6)
