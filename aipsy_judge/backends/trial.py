@@ -34,7 +34,7 @@ _TEXT = 'Words, 123 and\n\tmore: \u00e9\u4e2d\U0001f614\u0000\x7f\ufffd {"a": nu
 
 
 def ensure_harmless(model: Path, adapter: Path | None = None) -> None:
-    """Raise WeightsError unless the files are published or shipped ones, or a child could load them; each asked once."""
+    """Raise WeightsError unless the files are published or shipped, or a child could load them; each asked once."""
     header = check_model(model)
     if adapter is not None:
         check_adapter(adapter, header)

@@ -66,9 +66,10 @@ def test_an_adapter_changes_the_values_and_the_judges_name(tmp_path):
     assert len(set(seen)) == 2
 
 
-def test_an_adapter_without_strength_changes_nothing(tmp_path):
+def test_an_adapter_next_to_nothing_changes_nothing(tmp_path):
+    """One of zeros is refused: it is a judge that nobody trained."""
     adapter = tmp_path / "silent.gguf"
-    write_noise_adapter(smollm2(), adapter, 0.0)
+    write_noise_adapter(smollm2(), adapter, 1e-20)
     _, _, plain = judged(smollm2())
     _, _, silent = judged(smollm2(), adapter=adapter)
     np.testing.assert_allclose(distributions(silent), distributions(plain), atol=1e-5)
@@ -101,8 +102,8 @@ def test_an_unfit_adapter_is_refused_before_the_base_is_loaded(tmp_path, monkeyp
         LlamaCpp(smollm2(), OPTIONS, file)
 
 
-def test_what_only_the_library_sees_is_an_error_too(tmp_path):
-    """An adapter of half a pair of tensors passes the first look."""
+def test_what_only_the_library_sees_is_an_error_in_its_words(tmp_path, monkeypatch):
+    """As if half a pair of tensors had passed the first look."""
     from gguf import GGUFWriter
 
     file = tmp_path / "half.gguf"
@@ -115,5 +116,6 @@ def test_what_only_the_library_sees_is_an_error_too(tmp_path):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    with pytest.raises(WeightsError, match="cannot use this adapter"):
+    monkeypatch.setattr("aipsy_judge.backends.llamacpp.check_adapter", lambda *_: None)
+    with pytest.raises(WeightsError, match="cannot use this adapter with this base: .*missing one component"):
         LlamaCpp(smollm2(), OPTIONS, file)
