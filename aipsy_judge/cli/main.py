@@ -18,7 +18,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "repeat": ("repeat", "Judge the same input several times: how repeatable is the judge?"),
     "rescore": ("rescore", "Read stored raw replies again, without a model."),
     "doctor": ("doctor", "What this machine can judge with; prove a judge on it."),
-    "models": ("models", "List the known judges; pull what a contract needs."),
+    "models": ("models", "The known judges: list, fetch, show, check or remove their files."),
     "epm": ("epm", "Score a dialogue's trajectory as EMPA does (EPM, EPM-Q)."),
     "panel": ("panel", "Run several judges over the same items."),
     "anchors": ("anchors", "Draw items for an expert, make the blind sheet, import the ratings."),

@@ -117,5 +117,5 @@ def test_what_only_the_library_sees_is_an_error_in_its_words(tmp_path, monkeypat
     writer.write_tensors_to_file()
     writer.close()
     monkeypatch.setattr("aipsy_judge.backends.llamacpp.check_adapter", lambda *_: None)
-    with pytest.raises(WeightsError, match="cannot use this adapter with this base: .*missing one component"):
+    with pytest.raises(WeightsError, match=r"cannot use this adapter with this base: .*missing one component"):
         LlamaCpp(smollm2(), OPTIONS, file)
