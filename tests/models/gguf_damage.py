@@ -161,14 +161,9 @@ def exchanged_parts(whole: Damage) -> Iterator[bytes]:
     for first, second in zip(places, reversed(places), strict=True):
         low, high = sorted((first, second))
         if low + 16 <= high:
-            middle = whole.data[low + 16 : high]
-            yield (
-                whole.data[:low]
-                + whole.data[high : high + 16]
-                + middle
-                + whole.data[low : low + 16]
-                + whole.data[high + 16 :]
-            )
+            copy = bytearray(whole.data)
+            copy[low : low + 16], copy[high : high + 16] = copy[high : high + 16], copy[low : low + 16]
+            yield bytes(copy)
 
 
 HUGE = (2**63, 2**64 - 1, 2**32, 2**40, 2**31 - 1)
