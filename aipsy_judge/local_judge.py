@@ -9,11 +9,9 @@ from typing import Any, Self
 
 from . import __version__
 from .answer import AnswerForm, full_form
-from .backends.protocol import TokenBackend
-from .composite import wants_reason
+from .backends.protocol import Interruptible, TokenBackend
 from .contract import Contract
 from .conversation import Conversation, Message
-from .engine.choice import SlotReading
 from .engine.encode import answer_tokenizer, encode, marker_ids
 from .engine.plan import Plan
 from .engine.prose import Prose
@@ -22,15 +20,15 @@ from .engine.slots import AnswerReader
 from .engine.tree import common_prefix
 from .errors import CapacityError, ContractError
 from .judge import Lane, Rationale
+from .local_verdict import VerdictWriter
 from .prompt import ChatMessage
 from .readings import read_flags, read_scores
-from .reservations import check_names, unsure, withhold
+from .reservations import check_names
 from .rubric import Rubric
 from .subjects import Subject, subjects
-from .untrusted import suspicions
-from .verdict import Flag, Score, Unscored, Verdict
+from .verdict import Score, Verdict
 from .weights import Weights, file_sha256
-from .window import fit, window_notes
+from .window import fit
 
 # Two conversations that differ from their first letter on; what their prompts share belongs to no conversation.
 _MARK = ((Message("assistant", "a"),), (Message("assistant", "Z"),))
@@ -39,11 +37,17 @@ RATIONALE_TOKENS = 96  # two sentences; the rubric asks for one or two
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A subject with its prompt; `dropped` counts the oldest messages that a window left out."""
+    """A subject of the conversation at `place`, with its prompt; `dropped` counts the oldest messages that a window
+    left out."""
 
+    place: int
+    conversation: Conversation
     subject: Subject
     prompt: list[int]
     dropped: int
+
+
+Finish = Callable[["int", Subject, Verdict], None]
 
 
 class LocalJudge:
@@ -76,6 +80,7 @@ class LocalJudge:
         cells = int(memory_gb * 2**30 / backend.cell_bytes)
         self._engine = Engine(backend, self._head(), cells)
         self.lane = Lane(judge=_judge_id(weights), rubric=rubric.hash, contract=contract.name)
+        self._writer = VerdictWriter(weights, rubric, self._provenance)
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -130,7 +135,7 @@ class LocalJudge:
         Raises CapacityError where it does not fit the memory that was allowed.
         """
         asked, _ = self._prepare(conversation, 0)
-        questions = [Question(a[0].prompt, self._reader(f)) for a in _alike(asked) for f in self._forms.values()]
+        questions = [Question(a[0].prompt, self.reader(f)) for a in _alike(asked) for f in self._forms.values()]
         return self._engine.plan(questions)[1] if questions else None
 
     def score(
@@ -142,20 +147,39 @@ class LocalJudge:
         known: Collection[int | None] = (),
     ) -> list[Verdict]:
         """See Judge.score. The plan is of the whole conversation, and so are the figures: `known` changes nothing."""
+        heard = None if on_verdict is None else lambda _, verdict: on_verdict(verdict)
+        return self.score_together([conversation], rationale=rationale, on_verdict=heard)[0]
+
+    def score_together(
+        self,
+        conversations: Sequence[Conversation],
+        *,
+        rationale: Rationale = "flagged",
+        on_verdict: Callable[[int, Verdict], None] | None = None,
+    ) -> list[list[Verdict]]:
+        """The verdicts of several conversations, judged in one plan; `on_verdict` hears of which one a verdict is.
+
+        What else is in the plan moves the last digits of a figure, so the provenance says how many shared it.
+        """
         prose_tokens = RATIONALE_TOKENS if rationale != "never" and self._takes_rationale else 0
-        asked, done = self._prepare(conversation, prose_tokens)
-        verdicts: dict[int, Verdict] = {}
+        verdicts: list[dict[int, Verdict]] = [{} for _ in conversations]
 
-        def finish(subject: Subject, verdict: Verdict) -> None:
-            verdicts[subject.upto] = verdict
+        def finish(place: int, subject: Subject, verdict: Verdict) -> None:
+            verdicts[place][subject.upto] = verdict
             if on_verdict is not None:
-                on_verdict(verdict)
+                on_verdict(place, verdict)
 
-        for subject, reason, detail in done:
-            finish(subject, self._unscored(conversation, subject, reason, detail))
+        asked: list[_Asked] = []
+        for place, conversation in enumerate(conversations):
+            askable, refused = self._prepare(conversation, prose_tokens, place)
+            asked += askable
+            for subject, reason, detail in refused:
+                finish(place, subject, self._writer.unscored(conversation, subject, reason, detail))
         if asked:
-            self._ask(conversation, _alike(asked), rationale, prose_tokens, finish)
-        return [verdicts[s.upto] for s in subjects(conversation, self.rubric)]
+            self._ask(_alike(asked), rationale, prose_tokens, finish, shared=len(conversations))
+        return [
+            [found[s.upto] for s in subjects(c, self.rubric)] for found, c in zip(verdicts, conversations, strict=True)
+        ]
 
     def ask(self, messages: Sequence[ChatMessage], rubric: Rubric) -> Mapping[str, Score]:
         """Scores of the metrics of another rubric, asked for in the caller's own words, by the engine that scores.
@@ -164,7 +188,7 @@ class LocalJudge:
         judge's rubric, whose temperatures are theirs alone. CapacityError where the question does not fit.
         """
         form = full_form(rubric)
-        prompt, reader = encode(self._backend, messages), self._reader(form)
+        prompt, reader = encode(self._backend, messages), self.reader(form)
         room = self._context_tokens - self._answer_tokens(form)
         if len(prompt) > room:
             raise CapacityError(f"a question of {len(prompt)} tokens; the judge takes {room}")
@@ -178,7 +202,7 @@ class LocalJudge:
         return any(form.rationale for form in self._forms.values())
 
     def _prepare(
-        self, conversation: Conversation, prose_tokens: int
+        self, conversation: Conversation, prose_tokens: int, place: int = 0
     ) -> tuple[list[_Asked], list[tuple[Subject, str, str | None]]]:
         """Prompts of the subjects that can be asked, and (subject, reason, detail) of those that cannot."""
         asked: list[_Asked] = []
@@ -196,11 +220,11 @@ class LocalJudge:
                 detail = f"{len(prompt)} tokens with the rubric; the judge takes {room}"
                 refused.append((subject, "context_overflow", detail))
             else:
-                asked.append(_Asked(subject, prompt, dropped))
+                asked.append(_Asked(place, conversation, subject, prompt, dropped))
         return asked, refused
 
     def _answer_tokens(self, form: AnswerForm) -> int:
-        reader = self._reader(form)
+        reader = self.reader(form)
         return len(reader.request().feed) + reader.room
 
     @property
@@ -210,22 +234,23 @@ class LocalJudge:
 
     def _ask(
         self,
-        conversation: Conversation,
         asked: Sequence[Sequence[_Asked]],
         rationale: Rationale,
         prose_tokens: int,
-        finish: Callable[[Subject, Verdict], None],
+        finish: Finish,
+        *,
+        shared: int,
     ) -> None:
         """Ask once for each group of alike prompts; every subject of it gets the answer."""
         names = list(self._forms)
-        questions = [Question(a[0].prompt, self._reader(self._forms[n])) for a in asked for n in names]
+        questions = [Question(a[0].prompt, self.reader(self._forms[n])) for a in asked for n in names]
         readers = [[questions[i * len(names) + k].reader for k in range(len(names))] for i in range(len(asked))]
         finished: set[int] = set()
 
         def wants_prose(index: int) -> bool:
             if not questions[index].reader.takes_prose:
                 return False
-            return rationale == "always" or self._flagged(readers[index // len(names)])
+            return rationale == "always" or self._writer.flagged(readers[index // len(names)])
 
         def on_group(indices: list[int], prose: dict[int, Prose]) -> None:
             texts = {i // len(names): p for i, p in prose.items()}
@@ -235,77 +260,44 @@ class LocalJudge:
                     continue
                 finished.add(i)
                 for item in asked[i]:
-                    finish(item.subject, self._verdict(conversation, item, readers[i], texts.get(i)))
+                    verdict = self._writer.verdict(
+                        item.conversation, item.subject, item.dropped, readers[i], texts.get(i), shared
+                    )
+                    finish(item.place, item.subject, verdict)
 
         try:
             self._engine.answer(questions, prose_tokens=prose_tokens, wants_prose=wants_prose, on_group=on_group)
         except CapacityError as error:
             for item in (a for i, alike in enumerate(asked) if i not in finished for a in alike):
-                finish(item.subject, self._unscored(conversation, item.subject, "context_overflow", error.message))
+                lost = self._writer.unscored(item.conversation, item.subject, "context_overflow", error.message)
+                finish(item.place, item.subject, lost)
 
-    def _reader(self, form: AnswerForm) -> AnswerReader:
+    def reader(self, form: AnswerForm) -> AnswerReader:
         return AnswerReader(form, self._tokenize, self._engine.vocabulary, self._weights.temperatures)
-
-    def _meaning(self, readers: Sequence[AnswerReader]) -> tuple[dict[str, Flag], dict[str, Score], tuple[str, ...]]:
-        """Flags, scores, and the names of those that are unsure."""
-        readings: dict[str, SlotReading] = {}
-        for reader in readers:
-            readings |= reader.readings
-        floor = self._weights.legal_mass_floor
-        flags = read_flags(self.rubric, readings, floor)
-        scores = read_scores(self.rubric, readings, flags, floor)
-        flags, scores = withhold(self.rubric, flags, scores, self._weights.not_validated)
-        return flags, scores, unsure(self.rubric, flags, scores, self._weights.operating_points)
-
-    def _flagged(self, readers: Sequence[AnswerReader]) -> bool:
-        """A unit that a human should look at: a flag, a failure, or something that could not be read or is unsure."""
-        flags, scores, doubtful = self._meaning(readers)
-        return wants_reason(self.rubric, flags, scores) or bool(doubtful)
-
-    # -- verdicts ---------------------------------------------------------------------------------------------
-
-    def _verdict(
-        self, conversation: Conversation, asked: _Asked, readers: Sequence[AnswerReader], prose: Prose | None
-    ) -> Verdict:
-        flags, scores, doubtful = self._meaning(readers)
-        notes = [*self._standing_notes, *window_notes(asked.subject.upto, asked.dropped, self._weights.window)]
-        notes += [f"unsure:{name}" for name in doubtful]
-        notes += [f"near_tie:{name}" for r in readers for name, reading in r.readings.items() if reading.near_tie]
-        if prose is not None and prose.cut:
-            notes.append("rationale_cut")
-        text = prose.text if prose is not None else None
-        return Verdict(
-            conversation_id=conversation.id,
-            turn=asked.subject.turn,
-            content_hash=asked.subject.content_hash,
-            scores=scores,
-            flags=flags,
-            rationale=text,
-            suspected_injection=suspicions(m.content for m in conversation.messages[: asked.subject.upto + 1]),
-            notes=tuple(notes),
-            raw="".join(r.answer(text or "") for r in readers),
-            provenance=self._provenance(),
-        )
-
-    @property
-    def _standing_notes(self) -> tuple[str, ...]:
-        return ("unblessed",) if self._weights.blessed is False else ()
-
-    def _unscored(self, conversation: Conversation, subject: Subject, reason: str, detail: str | None) -> Verdict:
-        lost = Unscored(reason, detail)
-        return Verdict(
-            conversation_id=conversation.id,
-            turn=subject.turn,
-            content_hash=subject.content_hash,
-            scores=dict.fromkeys(self.rubric.metric_names, lost),
-            flags={f.name: Flag(None, unscored=lost) for f in self.rubric.flags},
-            suspected_injection=suspicions(m.content for m in conversation.messages[: subject.upto + 1]),
-            notes=self._standing_notes,
-            provenance=self._provenance(),
-        )
 
     def _provenance(self) -> dict[str, Any]:
         return {**self.lane.to_dict(), "aipsy_judge": __version__, "settings": dict(self.settings)}
+
+    # -- for a server, which keeps one judge open for long --------------------------------------------------------
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def weights(self) -> Weights:
+        return self._weights
+
+    def watch(self, check: Callable[[], None]) -> None:
+        """`check` is called before every pass; what it raises ends the judging, and the judge stays usable."""
+        self._engine.before_pass = check
+        if isinstance(self._backend, Interruptible):
+            self._backend.before_pass = check
+
+    def prompt_tokens(self, conversation: Conversation) -> int:
+        """Tokens of the prompt that rates the last of its subjects; 0 where there is none."""
+        last = subjects(conversation, self.rubric)[-1:]
+        return sum(len(self._encode(conversation, s.upto)) for s in last)
 
     def close(self) -> None:
         self._backend.close()

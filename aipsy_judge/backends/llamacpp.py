@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +67,7 @@ class LlamaCpp:
         self._batch: Any = None
         self._cells = 0
         self._work = Work()
+        self.before_pass: Callable[[], None] = lambda: None
         self._header = check_model(path)
         self._adapter_path = adapter
         if adapter is not None:  # before the base, which can take minutes
@@ -206,6 +207,7 @@ class LlamaCpp:
         tokens, positions, sequences, wanted = _rows(feeds)
         out: list[Logits] = []
         for start, stop in _chunks(wanted, self._options.batch_tokens, MAX_SEQUENCES):
+            self.before_pass()
             self._fill(tokens[start:stop], positions[start:stop], sequences[start:stop], wanted[start:stop])
             self._decode(stop - start)
             for row in np.flatnonzero(wanted[start:stop]):
@@ -246,6 +248,30 @@ class LlamaCpp:
             raise BackendError(f"sequence {sequence} cannot be cut back to {length} tokens", where=self.name)
 
     # -- the rest ---------------------------------------------------------------------------------------------
+
+    # -- a sequence out of the cache and back ------------------------------------------------------------------
+
+    @property
+    def cuts_change_nothing(self) -> bool:
+        """Measured on processors without flash attention (docs/log.md); of GPUs it is not known."""
+        return not self._on_gpu and not self._flash_attention
+
+    @property
+    def micro_batch_tokens(self) -> int:
+        return self._options.micro_batch_tokens
+
+    def save_sequence(self, sequence: int) -> bytes:
+        size = llama_cpp.llama_state_seq_get_size(self._context, sequence)
+        buffer = (ctypes.c_uint8 * size)()
+        written = llama_cpp.llama_state_seq_get_data(self._context, buffer, size, sequence)
+        if written != size:
+            raise BackendError(f"the state of a sequence has {size} bytes, {written} were given", where=self.name)
+        return bytes(buffer)
+
+    def load_sequence(self, sequence: int, state: bytes) -> bool:
+        forget_errors()
+        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+        return bool(llama_cpp.llama_state_seq_set_data(self._context, buffer, len(state), sequence) == len(state))
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -6,9 +6,9 @@ Two kinds exist: a `TokenBackend` gives logits and is driven slot by slot; a `Re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,33 @@ class TokenBackend(Tokens, Protocol):
         """Provenance: library, version, device, settings that can change a figure."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A backend that asks before every pass whether to go on: one evaluation of a long prompt is many passes.
+
+    What `before_pass` raises comes out of `evaluate`; what was evaluated of it can be trimmed away.
+    """
+
+    before_pass: Callable[[], None]
+
+
+@runtime_checkable
+class KeepsState(Protocol):
+    """A backend whose sequences can be copied out of the cache and back, to the bit."""
+
+    @property
+    def cuts_change_nothing(self) -> bool:
+        """Logits are the same however tokens are cut into passes, as long as none is evaluated alone."""
+
+    @property
+    def micro_batch_tokens(self) -> int:
+        """Most tokens that are evaluated side by side."""
+
+    def save_sequence(self, sequence: int) -> bytes: ...
+    def load_sequence(self, sequence: int, state: bytes) -> bool:
+        """Put a saved state in place of what the sequence holds; False where it does not fit this model."""
 
 
 @dataclass(frozen=True, slots=True)

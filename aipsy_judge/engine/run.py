@@ -15,6 +15,7 @@ from .plan import Limits, Plan, make_plan
 from .prose import Prose, ProseMask, prose_mask
 from .slots import AnswerReader
 from .tree import Branch, Tree, build_tree
+from .trunks import Trunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Engine:
         self.vocabulary = Vocabulary(backend.vocabulary)
         self.limits = Limits(backend.context_tokens, cells, backend.max_sequences)
         self._head = list(head)
-        self._resident = False
+        self.trunks = Trunks(backend)
+        self.before_pass: Callable[[], None] = lambda: None  # what it raises ends the evaluation
         self.spare = 1  # the first sequence number that no branch uses
         self._mask: ProseMask | None = None
 
@@ -80,30 +82,49 @@ class Engine:
         """
         tree, plan = self.plan(questions, prose_tokens)
         head = self._head_length(questions)
-        self._prepare(plan, head)
+        self._prepare(plan.cells, head, self._stem(tree, questions))
         try:
-            if tree.trunk:
-                self._evaluate([Feed(0, head, tree.trunk)])
             for group in plan.groups:
-                rows = self._grow(group, head, questions)
+                rows = self._grow(group, head, bool(tree.trunk), questions)
                 self._read(rows)
                 wanted = [r for r in rows if wants_prose(r.index)] if prose_tokens else []
                 prose = self._write(wanted, prose_tokens)
                 on_group(sorted(r.index for r in rows), prose)
-                self._forget(self.spare, head + len(tree.trunk))
+                self._drop(self.spare)
         finally:
-            self._forget(self.backend.max_sequences, head)
+            self._drop(self.backend.max_sequences)
+            self.trunks.settle(head)
 
-    def _prepare(self, plan: Plan, head: int) -> None:
-        if self.backend.reserve(plan.cells):
-            self._resident = False
-        if head == 0 or not self._resident:
-            self.backend.trim(0, 0)
-        if head and not self._resident:
-            self._evaluate([Feed(0, 0, self._head)])
-        self._resident = head > 0
+    def warm_up(self, cells: int) -> None:
+        """Evaluate the head, or take it from where it is kept, with room for `cells` in all."""
+        self._prepare(max(cells, len(self._head) + 1), len(self._head), ())
 
-    def _grow(self, group: Sequence[Branch], head: int, questions: Sequence[Question]) -> list[_Row]:
+    def _stem(self, tree: Tree, questions: Sequence[Question]) -> tuple[int, ...]:
+        """What sequence 0 holds beyond the head: the trunk; of a lone bough, where trunks are kept, what the next
+        turn's prompt may begin with too. Two tokens stay with the bough: one alone takes another kernel."""
+        if tree.trunk or not self.trunks.keeping or len(tree.boughs) != 1 or tree.boughs[0].children:
+            return tree.trunk
+        (bough,) = tree.boughs
+        asked = max(2, len(questions[0].reader.request().feed))
+        return self.trunks.divided(bough.tokens, len(bough.tokens) - asked)
+
+    def _prepare(self, cells: int, head: int, stem: Sequence[int]) -> None:
+        """Sequence 0 with head and stem. What goes wrong on the way leaves what was whole before."""
+        if self.backend.reserve(cells):
+            self.trunks.lost()
+        wanted = [*self._head[:head], *stem]
+        have = self.trunks.bring(wanted, head)
+        if have < head:
+            if not self.trunks.recall_head(self._head):
+                self._evaluate([Feed(0, 0, self._head)])
+                self.trunks.holds(self._head)
+                self.trunks.remember_head()
+            have = head
+        if have < len(wanted):
+            self._evaluate([Feed(0, have, wanted[have:])])
+            self.trunks.holds(wanted)
+
+    def _grow(self, group: Sequence[Branch], head: int, trunk: bool, questions: Sequence[Question]) -> list[_Row]:
         """Evaluate the boughs level by level; a row for every answer that begins at a leaf."""
         rows: list[_Row] = []
         numbers = count(1)
@@ -113,8 +134,11 @@ class Engine:
             following: list[tuple[Branch, int]] = []
             for branch, parent in level:
                 sequence = next(numbers)
-                self.backend.fork(parent, sequence, head + branch.start)
-                feeds.append(Feed(sequence, head + branch.start, branch.tokens, branch.leaf is not None))
+                start = head + branch.start
+                # Of a lone bough the beginning may lie on the trunk already (see _stem).
+                done = max(0, self.trunks.resident - start) if parent == 0 and not trunk else 0
+                self.backend.fork(parent, sequence, start + done)
+                feeds.append(Feed(sequence, start + done, branch.tokens[done:], branch.leaf is not None))
                 following += [(child, sequence) for child in branch.children]
             logits = iter(self._evaluate(feeds))
             for (branch, _), feed in zip(level, feeds, strict=True):
@@ -180,6 +204,7 @@ class Engine:
     def _evaluate(self, feeds: Sequence[Feed]) -> list[Logits]:
         """Logits that are numbers. Of NaN every comparison is false: read on, the first option would win each slot,
         and look like a score."""
+        self.before_pass()
         logits = self.backend.evaluate(feeds)
         if not all(np.isfinite(row.max()) for row in logits):
             raise BackendError(
@@ -189,7 +214,6 @@ class Engine:
             )
         return logits
 
-    def _forget(self, sequences: int, head: int) -> None:
+    def _drop(self, sequences: int) -> None:
         for sequence in range(1, sequences):
             self.backend.trim(sequence, 0)
-        self.backend.trim(0, head)
