@@ -1,0 +1,98 @@
+"""trl's SFTTrainer on rows: tree masks, soft targets, a loss that is one sum over the whole optimiser step.
+
+trl 1.16 brings the loop, resuming, precision, checkpointing and distribution; its own loss knows neither soft labels
+nor branches, and its patched head is not asked for logits here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from .backbone import backbone, hidden_states
+from .collate import Batch, collate
+from .loss import Kind, soft_cross_entropy
+from .rows import Row
+
+if TYPE_CHECKING:
+    _Trainer: Any = object
+else:
+    from trl import SFTTrainer as _Trainer
+
+_FIELDS = ("input_ids", "position_ids", "visible", "row", "at", "tokens", "shares", "weights")
+COUNT = "row_tokens"  # tokens of the batch without its padding
+
+
+class NonFiniteLossError(Exception):
+    """The loss, or a gradient, is no number any more. `step` counts optimiser steps that were taken before it."""
+
+    def __init__(self, what: str, step: int) -> None:
+        super().__init__(f"{what} is not finite after {step} steps")
+        self.what, self.step = what, step
+
+
+def row_collator(rows: Sequence[Row], pad_token: int) -> Any:
+    """Examples {"index": i} -> the tensors of a batch of rows."""
+
+    def together(examples: Sequence[Mapping[str, int]]) -> dict[str, Tensor]:
+        chosen = [rows[example["index"]] for example in examples]
+        batch = collate(chosen, pad_token)
+        count = torch.tensor(sum(len(row.tokens) for row in chosen))
+        return {**{name: getattr(batch, name) for name in _FIELDS}, COUNT: count}
+
+    return together
+
+
+class RowTrainer(_Trainer):  # type: ignore[misc]
+    """`loss_kind`: see loss.py. Everything else is trl's."""
+
+    def __init__(self, *args: Any, loss_kind: Kind, **words: Any) -> None:
+        super().__init__(*args, **words)
+        self.loss_kind = loss_kind
+        # compute_loss divides by the weights of all accumulated batches itself.
+        self.loss_is_scaled_for_ga = True
+        self.tokens_seen = 0
+
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Tensor | None:
+        """Sum of the targets' weights over the optimiser step, on all processes: so a batch of four and four of one
+        are the same step."""
+        if not batch_samples:
+            return None
+        total = torch.stack([b["weights"].sum(dtype=torch.float64) for b in batch_samples]).sum().to(device)
+        if self.args.world_size > 1:
+            total = self.accelerator.gather(total.float()).sum()
+        return total
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Tensor:
+        assert not return_outputs
+        batch = Batch(**{name: inputs[name] for name in _FIELDS}, kinds=())
+        self.tokens_seen += int(inputs[COUNT])
+        found = backbone(self.accelerator.unwrap_model(model))
+        head = found.head.full_tensor() if hasattr(found.head, "full_tensor") else found.head
+        total = soft_cross_entropy(
+            batch.predicting(hidden_states(model, batch)),
+            head.detach(),
+            batch.tokens,
+            batch.shares,
+            batch.weights,
+            softcap=found.softcap,
+            kind=self.loss_kind,
+        )
+        if not bool(torch.isfinite(total)):
+            raise NonFiniteLossError("the loss", self.state.global_step)
+        weight = batch.weights.sum() if num_items_in_batch is None else num_items_in_batch
+        # gradients are averaged over processes, the weights were summed over them
+        normalised: Tensor = total / weight.to(total.dtype) * self.args.world_size
+        return normalised
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        self._metrics["train"].clear()  # trl's own, of the loss it would have computed
+        super().log(logs, start_time)
+
+    def create_model_card(self, *args: Any, **words: Any) -> None:
+        """None here: the judge's card is written where a judge is assembled."""

@@ -1,0 +1,295 @@
+"""One training run in a folder: begun, or gone on with from its last checkpoint, to its adapter and temperatures."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PrinterCallback, TrainerCallback
+from transformers.trainer_utils import get_last_checkpoint
+
+from aipsy_judge.atomic import write_text
+from aipsy_judge.contracts import load_contract
+from aipsy_judge.errors import InputError, JudgeError
+from aipsy_judge.rubric import load_rubric
+from aipsy_judge.strict_json import dumps
+
+from .adapter_files import load_weights, save_adapter
+from .backbone import backbone, hidden_states, logits_of
+from .collate import collate
+from .curves import FILE as CURVES
+from .curves import draw
+from .data_files import conversations
+from .hf_tokens import base_tokens
+from .judging import Exam, judge
+from .last_good import LastGood
+from .lora import adapt, without_gradient
+from .lora import lines as adapter_lines
+from .loss import chosen_kind
+from .model import load_base
+from .progress import FILE as LOG
+from .progress import Progress, read_log
+from .quiet import without_notices
+from .recipe import Recipe
+from .render import pen_of
+from .row_trainer import NonFiniteLossError, RowTrainer, row_collator
+from .rows import Row, read_rows
+from .sample_rows import FILE as SAMPLE_FILE
+from .sample_rows import read_sample_rows
+from .stage import finished
+from .target_rows import FILE as TARGETS_FILE
+from .target_rows import read_target_rows
+from .temperature import FILE as TEMPERATURES
+from .temperature import fit_all
+from .validation import BEST, Validation
+
+ADAPTER, CHECKPOINTS = "adapter", ".checkpoints"
+Say = Callable[[str], None]
+
+
+def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
+    """Fill `part`. Raises InputError where there is nothing to train on, JudgeError where the loss is no number."""
+    device = the_device()
+    rows = read_rows(finished(out, "rows") / "train.jsonl")
+    if not rows:
+        raise InputError("no rows to train on", where=str(finished(out, "rows")))
+    model = begin(recipe, base, device, say)
+    exam = make_exam(recipe, out, base)
+    validation = None
+    if recipe.validation.every is not None and exam.items and _alone():
+        short = exam.shortened(recipe.validation.units, recipe.seed)
+        validation = Validation(part, short, recipe.validation, base, say)
+    trainer = make_trainer(recipe, model, exam.tokens.tokenizer, rows, part, device)
+    fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, model, recipe))
+    finish(recipe, model, exam, validation, part, base, rows, say)
+
+
+def the_device() -> torch.device:
+    """CUDA where there is one, then Apple's, else the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def begin(recipe: Recipe, base: Path, device: torch.device, say: Say) -> Any:
+    """The base with a fresh adapter; says what is adapted."""
+    loaded = load_base(
+        base,
+        precision=recipe.train.precision,
+        device=device,
+        base_bits=recipe.memory.base_bits,
+        on_host=_on_host(recipe),
+    )
+    model = adapt(loaded, recipe.lora, recipe.seed)
+    for line in adapter_lines(model):
+        say(line)
+    return model
+
+
+def _on_host(recipe: Recipe) -> int:
+    """Layers whose experts wait in the machine's memory: as predicted; the first longest batch corrects it."""
+    if recipe.memory.base_bits != 4:
+        return 0
+    from .memory import sizes_of
+    from .memory_parts import predict
+
+    return predict(recipe, sizes_of(recipe)[1]).staged
+
+
+def make_exam(recipe: Recipe, out: Path, base: Path) -> Exam:
+    """The whole validation part, as it is judged."""
+    parts = {row.item_id: row.part for row in read_sample_rows(finished(out, "sample") / SAMPLE_FILE)}
+    targets = read_target_rows(finished(out, "targets") / TARGETS_FILE)
+    return Exam(
+        rubric=load_rubric(recipe.rubric),
+        contract=load_contract(recipe.contract),
+        items=tuple(t for t in targets if parts.get(t.item_id) == "validation"),
+        texts=conversations(recipe),
+        tokens=base_tokens(recipe.base),
+        window=recipe.render.window,
+        base=base,
+        autocast=recipe.train.precision == "bf16",
+    )
+
+
+def make_trainer(
+    recipe: Recipe, model: Any, tokenizer: Any, rows: list[Row], part: Path, device: torch.device
+) -> RowTrainer:
+    """The loop over `rows`, each as often as it repeats."""
+    from datasets import Dataset
+    from trl.trainer.sft_config import SFTConfig
+
+    told = recipe.train
+    shown = [index for index, row in enumerate(rows) for _ in range(row.repeats)]
+    steps = told.steps or math.ceil(told.epochs * math.ceil(len(shown) / (told.batch * told.accumulate)))
+    config = SFTConfig(
+        output_dir=str(part / CHECKPOINTS),
+        per_device_train_batch_size=told.batch,
+        gradient_accumulation_steps=told.accumulate,
+        max_steps=steps,
+        learning_rate=told.learning_rate,
+        lr_scheduler_type={"constant": "constant_with_warmup"}.get(told.schedule, told.schedule),
+        warmup_steps=math.ceil(told.warmup * steps),
+        weight_decay=told.weight_decay,
+        optim={"adamw": "adamw_torch"}.get(told.optimiser, told.optimiser),
+        max_grad_norm=told.max_grad_norm,
+        bf16=told.precision == "bf16",
+        use_cpu=device.type == "cpu",
+        gradient_checkpointing=told.checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        save_steps=told.save_every,
+        save_total_limit=2,
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        report_to=[],
+        disable_tqdm=True,
+        packing=False,
+        max_length=None,
+        remove_unused_columns=False,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        dataloader_pin_memory=device.type == "cuda",
+    )
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    with without_notices():
+        trainer = RowTrainer(
+            model=model,
+            args=config,
+            data_collator=row_collator(rows, pad or 0),
+            train_dataset=Dataset.from_dict({"index": shown}),
+            processing_class=tokenizer,
+            loss_kind=chosen_kind(told.loss, device),
+        )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+class _Rounds(TrainerCallback):
+    """Judges when a round is due; checks once that everything that is to learn gets a gradient."""
+
+    def __init__(self, validation: Validation | None, progress: Progress) -> None:
+        self._validation, self._progress, self._checked = validation, progress, False
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        if not self._checked and (idle := without_gradient(model)):
+            raise InputError(f"{len(idle)} weights of the adapter get no gradient, the first: {idle[0]}", where="lora")
+        self._checked = True
+
+    def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        found = self._validation
+        if found is None:
+            return
+        last = state.global_step >= state.max_steps
+        if found.due(state.global_step) or (last and not found.has(state.global_step)):
+            begun = time.monotonic()
+            found.run(model, state.global_step)
+            self._progress.waited(time.monotonic() - begun)
+        if found.exhausted:
+            control.should_training_stop = True
+
+
+def fit(
+    trainer: RowTrainer,
+    part: Path,
+    validation: Validation | None,
+    last_good: LastGood,
+    say: Say,
+    keep: Callable[[], Path],
+) -> None:
+    """Train to the end, or until validation says that it gets no better."""
+    progress = Progress(part, lambda: trainer.tokens_seen, say)
+    for callback in (last_good, _Rounds(validation, progress), progress):
+        trainer.add_callback(callback)
+    checkpoint = last_whole_checkpoint(part / CHECKPOINTS)
+    step = int(checkpoint.name.rpartition("-")[2]) if checkpoint is not None else 0
+    if validation is not None:
+        validation.back_to(step)
+    if checkpoint is not None:
+        say(f"going on from step {step}")
+        if step >= trainer.args.max_steps:  # killed after its last step
+            load_weights(trainer.model, checkpoint)
+            return
+    try:
+        with without_notices():
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint is not None else None)
+    except NonFiniteLossError as error:
+        steps = last_good.restore(trainer.model)
+        where = (
+            f"the adapter after {steps} steps is kept in {keep()}" if steps is not None else "nothing was learnt yet"
+        )
+        raise JudgeError(
+            f"{error.what} is not finite after {error.step} steps; {where}",
+            hint="Lower train.learning_rate, or look at the rows: a target of weight 0 or a broken file does this.",
+        ) from error
+    done = trainer.state.global_step
+    if done < trainer.state.max_steps:
+        say(f"stopped after {done} of {trainer.state.max_steps} steps: validation got no better")
+
+
+def last_whole_checkpoint(folder: Path) -> Path | None:
+    """The last checkpoint that was written to its end; a half one, which a killed program left, is removed."""
+    while folder.is_dir() and (found := get_last_checkpoint(str(folder))) is not None:
+        if (Path(found) / "trainer_state.json").is_file():  # written last
+            return Path(found)
+        shutil.rmtree(found)
+    return None
+
+
+def finish(
+    recipe: Recipe,
+    model: Any,
+    exam: Exam,
+    validation: Validation | None,
+    part: Path,
+    base: Path,
+    rows: list[Row],
+    say: Say,
+) -> None:
+    """Keep the best adapter, fit temperatures on the validation part, draw the curves, drop what was for resuming."""
+    best = validation.best_adapter() if validation is not None else None
+    if best is not None:
+        load_weights(model, best)
+        say(f"the adapter after {best.name} steps is kept: it agreed best")
+    check_effect(model, rows[0])
+    named = recipe.base.gguf or recipe.base.checkpoint
+    save_adapter(model, part / ADAPTER, base, recipe.base.revision, named)
+    if exam.items and _alone():
+        pen = pen_of(recipe, exam.tokens, exam.rubric, exam.contract)
+        fitted = fit_all(judge(model, exam), exam, pen)
+        write_text(part / TEMPERATURES, dumps(fitted, indent=1) + "\n")
+        say("temperatures: " + ", ".join(f"{name} {t:g}" for name, t in fitted["temperatures"].items()))
+    draw(part / CURVES, read_log(part / LOG), validation.rounds if validation is not None else [])
+    for name in (CHECKPOINTS, BEST):
+        shutil.rmtree(part / name, ignore_errors=True)
+
+
+def check_effect(model: Any, row: Row) -> None:
+    """An adapter that changes nothing was not trained, or is not in use. JudgeError then."""
+    found = backbone(model)
+    batch = collate([row], 0).to(found.head.device)
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        on = logits_of(found, batch.predicting(hidden_states(model, batch)))
+        with model.disable_adapter():
+            off = logits_of(found, batch.predicting(hidden_states(model, batch)))
+    model.train(training)
+    if torch.equal(on, off):
+        raise JudgeError("the adapter changes nothing: with it and without it the model says the same")
+
+
+def _keep_last_good(out: Path, base: Path, model: Any, recipe: Recipe) -> Path:
+    folder = out / "sft-last-good"
+    save_adapter(model, folder, base, recipe.base.revision, recipe.base.gguf or recipe.base.checkpoint)
+    return folder
+
+
+def _alone() -> bool:
+    """One process. Judging while several hold parts of the model is not done: the engine has no notion of it."""
+    return not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1
