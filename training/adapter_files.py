@@ -76,7 +76,7 @@ def load_weights(model: Any, folder: Path) -> None:
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file
 
-    seen = set_peft_model_state_dict(model, load_file(folder / WEIGHTS))
+    seen: Any = set_peft_model_state_dict(model, load_file(folder / WEIGHTS))
     missing = [name for name in seen.missing_keys if "lora_" in name]
     if missing or seen.unexpected_keys:
         raise ValueError(f"not this model's adapter: {(missing + list(seen.unexpected_keys))[:3]}")

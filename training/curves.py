@@ -28,14 +28,7 @@ def draw(path: Path, log: Sequence[Mapping[str, Any]], rounds: Sequence[Round]) 
     top.set_ylabel("loss (nats per weight)")
     top.set_ylim(bottom=0)
     top.legend()
-    series = {
-        "agreement (mean ICC(A,1))": [(r.step, r.agreement) for r in rounds],
-        "tail recall": [(r.step, r.measures["tail_recall"]) for r in rounds],
-        **{
-            f"{name} recall": [(r.step, r.measures["flags"][name]["recall"]) for r in rounds] for name in _flags(rounds)
-        },
-    }
-    for label, points in series.items():
+    for label, points in _series(rounds).items():
         known = [(step, value) for step, value in points if value is not None]
         if known:
             bottom.plot(*zip(*known, strict=True), marker="o", markersize=3, label=label)
@@ -57,5 +50,10 @@ def smoothed(values: Sequence[float]) -> list[float]:
     return out
 
 
-def _flags(rounds: Sequence[Round]) -> list[str]:
-    return list(rounds[0].measures["flags"]) if rounds else []
+def _series(rounds: Sequence[Round]) -> dict[str, list[tuple[int, float | None]]]:
+    flags = list(rounds[0].measures["flags"]) if rounds else []
+    return {
+        "agreement (mean ICC(A,1))": [(r.step, r.agreement) for r in rounds],
+        "tail recall": [(r.step, r.measures["tail_recall"]) for r in rounds],
+        **{f"{name} recall": [(r.step, r.measures["flags"][name]["recall"]) for r in rounds] for name in flags},
+    }

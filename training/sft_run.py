@@ -220,9 +220,9 @@ def fit(
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint is not None else None)
     except NonFiniteLossError as error:
         steps = last_good.restore(trainer.model)
-        where = (
-            f"the adapter after {steps} steps is kept in {keep()}" if steps is not None else "nothing was learnt yet"
-        )
+        where = "nothing was learnt yet"
+        if steps is not None:
+            where = f"the adapter after {steps} steps is kept in {keep()}"
         raise JudgeError(
             f"{error.what} is not finite after {error.step} steps; {where}",
             hint="Lower train.learning_rate, or look at the rows: a target of weight 0 or a broken file does this.",

@@ -16,43 +16,11 @@ HARSH = ("nonsense", "pathetic", "ridiculous", "whining")
 KIND = ("gentle", "together", "understand", "listening")
 ALARM = ("drowning", "bleeding", "collapse", "overdose")
 CALM = ("garden", "weather", "football", "kitchen")
-FILLER = tuple(
-    [
-        "the",
-        "table",
-        "was",
-        "near",
-        "window",
-        "and",
-        "people",
-        "walked",
-        "slowly",
-        "over",
-        "a",
-        "bridge",
-        "while",
-        "music",
-        "played",
-        "in",
-        "another",
-        "street",
-        "green",
-        "paper",
-        "seven",
-        "letters",
-        "between",
-        "morning",
-        "lines",
-        "under",
-        "water",
-        "open",
-        "small",
-        "number",
-        "before",
-        "after",
-        "yellow",
-    ]
+_FILLER = (
+    "the table was near window and people walked slowly over a bridge while music played in another street "
+    "green paper seven letters between morning lines under water open small number before after yellow"
 )
+FILLER = _FILLER.split()
 WARM, COLD = 4.0, 1.0
 
 RUBRIC = """
