@@ -97,7 +97,7 @@ def test_rationales_are_written_where_and_as_the_engine_goes_on_with_them(tmp_pa
     tokens = ToyModel()
     pen = pen_for(tokens, RUBRIC, FULL)
     seen = set()
-    for seed in range(8):
+    for seed in range(4):
         items = {n: drawn_target(RUBRIC, seed * 2 + n, whole=True, rationale=WORDS if n == 1 else None) for n in (1, 2)}
         rows = rows_of(tokens, pen, FULL, items)
         first, second = judged(tokens, rows, RUBRIC, FULL, tmp_path, rationale="always")
@@ -212,5 +212,5 @@ def test_the_benchmarks_answer_is_rendered_as_it_is_read(tmp_path: Path, monkeyp
     """With a stand-in for the frozen prompt, which need not be on this machine."""
     monkeypatch.setattr(bench_contract, "system_text", lambda: "You are a stand-in for the frozen prompt.")
     contract = bench_contract.load_bench_contract()
-    for seed in range(4):
+    for seed in range(2):
         check(ToyModel(), RUBRIC, contract, tmp_path, 1000 * seed)

@@ -33,6 +33,9 @@ def judged(n: int, judge: str) -> tuple[Scores, bool]:
     return FINE | {"empathy": 1.0 if n % 5 == 0 else 4.0, "crisis_handling": 4.0 if crisis else None}, crisis
 
 
+FEW = TALKS[:4]
+
+
 def made(path: Path, *overrides: str) -> tuple[dict[str, list[Row]], dict[str, Any]]:
     folder = make_rows(read_recipe(path, *overrides), path.parent / "run").folder
     rows = {part: read_rows(folder / f"{part}.jsonl") for part in ("train", "validation")}
@@ -85,7 +88,7 @@ def test_a_limit_that_leaves_nothing_stops_with_the_reason(tmp_path: Path) -> No
 def test_rows_are_reused_until_something_they_rest_on_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = make_project(tmp_path, TALKS, judged, contract="compact")
+    path = make_project(tmp_path, FEW, judged, contract="compact")
 
     def again(*overrides: str) -> bool:
         return make_rows(read_recipe(path, *overrides), tmp_path / "run").why is None
