@@ -102,10 +102,17 @@ def _merged(base: BinaryIO, change: Change, matrices: Matrices) -> Iterator[_Blo
 
 
 def _sum(old: torch.Tensor, change: torch.Tensor, name: str) -> tuple[torch.Tensor, Effect]:
-    exact = old.float() + change
+    before = old.float()
+    exact = before + change
     new = exact.to(old.dtype)
-    if not bool(torch.isfinite(new).all()):
+    after = new.float()
+    # a sum is quick, and finite only if all are; the slow question is asked where it is not
+    if not bool(torch.isfinite(after.sum())) and not bool(torch.isfinite(after).all()):
         raise WeightsError(f"merging makes values of {name!r} infinite or not a number in {old.dtype}")
-    lost = (new.float() - exact).double()
-    changed = int((new != old).sum())
-    return new, Effect(new.numel(), changed, float(change.double().square().sum()), float(lost.square().sum()))
+    changed = int(torch.count_nonzero(after - before))
+    return new, Effect(new.numel(), changed, _squares(change), _squares(after - exact))
+
+
+def _squares(values: torch.Tensor) -> float:
+    flat = values.flatten()
+    return float(torch.dot(flat, flat))
