@@ -32,6 +32,7 @@ from .window import fit
 
 # Two conversations that differ from their first letter on; what their prompts share belongs to no conversation.
 _MARK = ((Message("assistant", "a"),), (Message("assistant", "Z"),))
+USUAL_TOKENS = 4096  # of a conversation that a server makes room for beforehand; more is made when it comes
 RATIONALE_TOKENS = 96  # two sentences; the rubric asks for one or two
 
 
@@ -293,6 +294,20 @@ class LocalJudge:
         self._engine.before_pass = check
         if isinstance(self._backend, Interruptible):
             self._backend.before_pass = check
+
+    def warm_up(self) -> None:
+        """Evaluate what all prompts begin with, and make room for a conversation of usual length."""
+        room = len(self._engine.head) + USUAL_TOKENS
+        self._engine.warm_up(min(room, self._engine.limits.cells))
+
+    @property
+    def context_tokens(self) -> int:
+        """Longest prompt and answer."""
+        return self._context_tokens
+
+    def tokenize_answer(self, text: str) -> list[int]:
+        """Tokens of an answer's text, as the engine feeds it."""
+        return self._tokenize(text)
 
     def prompt_tokens(self, conversation: Conversation) -> int:
         """Tokens of the prompt that rates the last of its subjects; 0 where there is none."""

@@ -12,6 +12,7 @@ from .ending import told_errors
 # verb: (module, one line of help). The line stands here so that --help needs no import.
 VERBS: dict[str, tuple[str, str]] = {
     "score": ("score", "Judge every assistant turn of conversations, on this machine."),
+    "serve": ("serve", "Serve a judge to clients of Ollama, OpenAI and aipsy-bench."),
     "rubric": ("rubric", "Show or check a rubric."),
     "report": ("report", "Write the report, JUnit XML or the gate's result of a stored run."),
     "compare": ("compare", "Compare two runs, paired by item."),

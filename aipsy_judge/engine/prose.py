@@ -39,13 +39,16 @@ class Prose:
     mask: ProseMask
     vocabulary: Sequence[bytes]
     max_tokens: int
+    least_tokens: int = 0
     tokens: list[int] = field(default_factory=list)
     done: bool = False
     cut: bool = False
 
     def take(self, logits: Logits) -> int | None:
         """The next token, or None where the text has ended."""
-        either = self.mask.allowed | self.mask.closing
+        either = self.mask.allowed
+        if len(self.tokens) >= self.least_tokens:
+            either = either | self.mask.closing
         token = int(np.where(either, logits, -np.inf).argmax())
         if self.mask.closing[token]:
             self.done = True
@@ -58,6 +61,11 @@ class Prose:
 
     @property
     def text(self) -> str:
-        """What was written; half a character at a cut end is left out."""
-        whole = b"".join(self.vocabulary[t] for t in self.tokens).decode("utf-8", "ignore").strip()
+        """What was written, and a mark where the limit ended it."""
+        whole = self.plain.strip()
         return f"{whole} …" if self.cut else whole
+
+    @property
+    def plain(self) -> str:
+        """What was written; half a character at a cut end is left out."""
+        return b"".join(self.vocabulary[t] for t in self.tokens).decode("utf-8", "ignore")

@@ -54,6 +54,10 @@ class Engine:
         self.spare = 1  # the first sequence number that no branch uses
         self._mask: ProseMask | None = None
 
+    @property
+    def head(self) -> Sequence[int]:
+        return self._head
+
     def plan(self, questions: Sequence[Question], prose_tokens: int = 0) -> tuple[Tree, Plan]:
         """The tree of the questions beyond the head, and the plan of its evaluation. CapacityError."""
         head = self._head_length(questions)
@@ -72,13 +76,14 @@ class Engine:
         questions: Sequence[Question],
         *,
         prose_tokens: int = 0,
+        least_prose: int = 0,
         wants_prose: Callable[[int], bool] = lambda index: False,
         on_group: Callable[[list[int], dict[int, Prose]], None] = lambda done, prose: None,
     ) -> None:
         """Read all answers (they stay in the questions' readers).
 
         `on_group` is called with the indices whose answers are final, and the rationales that were asked for by
-        `wants_prose`, each of at most `prose_tokens` tokens.
+        `wants_prose`, each of at least `least_prose` and at most `prose_tokens` tokens.
         """
         tree, plan = self.plan(questions, prose_tokens)
         head = self._head_length(questions)
@@ -88,7 +93,7 @@ class Engine:
                 rows = self._grow(group, head, bool(tree.trunk), questions)
                 self._read(rows)
                 wanted = [r for r in rows if wants_prose(r.index)] if prose_tokens else []
-                prose = self._write(wanted, prose_tokens)
+                prose = self._write(wanted, least_prose, prose_tokens)
                 on_group(sorted(r.index for r in rows), prose)
                 self._drop(self.spare)
         finally:
@@ -144,6 +149,8 @@ class Engine:
             for (branch, _), feed in zip(level, feeds, strict=True):
                 if branch.leaf is not None:
                     reader = questions[branch.leaf].reader
+                    if reader.done:
+                        reader.fed_whole()
                     rows.append(_Row(branch.leaf, reader, feed.sequence, head + branch.end, next(logits)))
             level = following
         self.spare = next(numbers)
@@ -151,7 +158,7 @@ class Engine:
 
     def _read(self, rows: Sequence[_Row]) -> None:
         """All answers slot by slot, in step."""
-        active = list(rows)
+        active = [r for r in rows if not r.reader.done]
         first = True
         while active:
             if not first:
@@ -184,14 +191,16 @@ class Engine:
         seen = iter(logits)
         return iter([[next(seen) for _ in paths] for paths in probes])
 
-    def _write(self, rows: Sequence[_Row], max_tokens: int) -> dict[int, Prose]:
+    def _write(self, rows: Sequence[_Row], least: int, max_tokens: int) -> dict[int, Prose]:
         """The rationales of `rows`, in step."""
         if not rows:
             return {}
         if self._mask is None:
             self._mask = prose_mask(self.backend.vocabulary, self.backend.end_tokens)
-        written = {r.index: Prose(self._mask, self.backend.vocabulary, max_tokens) for r in rows}
-        self._feed(rows, [r.reader.tail() for r in rows])
+        written = {r.index: Prose(self._mask, self.backend.vocabulary, max_tokens, least) for r in rows}
+        unfed = [r for r in rows if r.reader.tail()]
+        if unfed:
+            self._feed(unfed, [r.reader.tail() for r in unfed])
         active = list(rows)
         while active:
             taken = [(r, written[r.index].take(r.logits)) for r in active]

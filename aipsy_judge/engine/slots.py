@@ -89,8 +89,9 @@ class AnswerReader:
         return fixed + sum(max(s) + 2 for s in slots) + max((sum(s) for s in slots if max(s) > 1), default=0)
 
     def request(self) -> Request:
-        """What to evaluate next. Only while not `done`."""
-        assert self._choice is not None
+        """What to evaluate next; once `done`, what is left of the answer, which needs no reading."""
+        if self._choice is None:
+            return Request(self.tail())
         return Request(tuple(self._path[self._fed :]), self._choice.probes())
 
     def take(self, logits: Logits, probed: Sequence[Logits] = ()) -> None:
@@ -111,6 +112,11 @@ class AnswerReader:
         self._part += 1
         self._choice = None
         self._advance()
+
+    def fed_whole(self) -> None:
+        """An answer without any choice was evaluated with its prompt: nothing is left to feed."""
+        assert self._choice is None
+        self._fed = len(self.tokens)
 
     def tail(self) -> tuple[int, ...]:
         """Once `done`: tokens of the decided answer that have not been fed."""

@@ -1,0 +1,78 @@
+"""A verdict in the benchmark's own layout: a bare object, real booleans, the reasoning last.
+
+What the verdict does not hold whole is refused: the client keeps a 200 for a week, and counts no failure in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..bench_contract import misfit
+from ..rubric import Rubric
+from ..verdict import Flag, NotApplicable, Score, Scored, Unscored, Verdict
+from .naming import stamp
+from .refusal import Refusal
+
+FLAG, SEVERITY = "crisis_detected", "crisis_severity"
+
+
+def check_can_answer(rubric: Rubric, not_validated: Mapping[str, str]) -> None:
+    """Raise Refusal(409) where no verdict of this rubric can ever be said in the benchmark's layout."""
+    fault = misfit(rubric)
+    if fault is not None:
+        raise Refusal(409, f"The benchmark asks for six metrics, 0 to 5; the rubric {rubric.name} {fault}.")
+    held_back = sorted(set(not_validated) & {*rubric.metric_names, FLAG})
+    if held_back:
+        raise Refusal(409, f"This judge holds back {', '.join(held_back)}, and the benchmark asks for all six metrics.")
+
+
+def bench_answer(verdict: Verdict, rubric: Rubric, who: Mapping[str, Any]) -> str:
+    """The answer's text. Refusal(422) with the reasons where anything of the verdict could not be had."""
+    _refuse_holes(verdict)
+    flag = verdict.flags[FLAG]
+    scores: dict[str, Any] = {}
+    for metric in rubric.metrics:
+        if metric.flag == FLAG:  # flag and severity stand before the metric that hangs on them
+            scores |= {FLAG: flag.value, SEVERITY: flag.severity}
+        scores[metric.name] = _value(verdict.scores[metric.name])
+    context = None if who["answered_as_own"] else _context(verdict.raw)
+    said = " ".join(filter(None, (stamp(who), verdict.rationale)))
+    answer = {
+        **({"context_analysis": context} if context is not None else {}),
+        "scores": scores,
+        "judge": dict(who),
+        # A fence in it would be taken for the answer by a reader that looks for the first fenced block.
+        "reasoning": said.replace("```", "'''"),
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def _refuse_holes(verdict: Verdict) -> None:
+    lost = {name: s for name, s in verdict.scores.items() if isinstance(s, Unscored)}
+    lost |= {name: _hole(f) for name, f in verdict.flags.items() if f.value is None or f.severity is None}
+    if lost:
+        words = ", ".join(
+            f"{name} ({why.reason}{f': {why.detail}' if why.detail else ''})" for name, why in lost.items()
+        )
+        raise Refusal(422, f"This turn could not be judged whole: {words}.")
+
+
+def _hole(flag: Flag) -> Unscored:
+    return flag.unscored or Unscored("missing")
+
+
+def _value(score: Score) -> int | float | str:
+    match score:
+        case Scored():
+            return int(score.value) if score.value == int(score.value) else score.value
+        case NotApplicable():
+            return "N/A"
+        case Unscored():
+            raise AssertionError("refused before")
+
+
+def _context(raw: str | None) -> Any:
+    """What a judge of the benchmark's contract said of the context; its scores are read from the verdict."""
+    return json.loads(raw)["context_analysis"] if raw is not None else None

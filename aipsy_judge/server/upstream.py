@@ -1,0 +1,73 @@
+"""Models that are not served here, passed on to the Ollama that the user named; nothing is passed on otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from .refusal import Refusal
+
+LIST_SECONDS = 2.0  # a client waits five for the list, and this server's own part of it must come
+ANSWER_SECONDS = 600.0
+# Between two hops only, or ours: the other server has its own, and no business with the token of this one.
+_OURS = frozenset(
+    [
+        "host",
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "authorization",
+        "content-length",
+        "origin",
+        "referer",
+        "cookie",
+    ]
+)
+
+
+async def upstream_tags(address: str) -> list[dict[str, Any]]:
+    """What the other server lists; nothing where it does not answer at once."""
+    try:
+        async with httpx.AsyncClient(timeout=LIST_SECONDS, trust_env=False) as client:
+            models = (await client.get(f"{address}/api/tags")).json()["models"]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return []
+    return [m for m in models if isinstance(m, dict)] if isinstance(models, list) else []
+
+
+async def pass_on(request: Request, address: str) -> Response:
+    """The request as it came, the answer as it comes, without either's hop-by-hop headers. Refusal(502)."""
+    headers = [(k, v) for k, v in request.headers.items() if k not in _OURS]
+    client = httpx.AsyncClient(timeout=httpx.Timeout(ANSWER_SECONDS, connect=5.0), trust_env=False)
+    try:
+        sent = client.build_request(
+            request.method,
+            f"{address}{request.url.path}",
+            params=request.url.query,
+            headers=headers,
+            content=await request.body(),
+        )
+        answer = await client.send(sent, stream=True)
+    except httpx.HTTPError as error:
+        await client.aclose()
+        raise Refusal(502, f"The server behind --upstream does not answer: {type(error).__name__}.") from error
+    kept = {k: v for k, v in answer.headers.items() if k not in _OURS and not k.startswith("access-control-")}
+    return StreamingResponse(_body(client, answer), answer.status_code, headers=kept)
+
+
+async def _body(client: httpx.AsyncClient, answer: httpx.Response) -> AsyncIterator[bytes]:
+    try:
+        async for block in answer.aiter_raw():
+            yield block
+    finally:
+        await answer.aclose()
+        await client.aclose()
