@@ -16,6 +16,7 @@ from typing import Any
 
 from ..answer import Option, Slot
 from .refusal import Refusal
+from .schema_numbers import NUMBER_WORDS, numbers
 
 MOST_OPTIONS = 128  # a slot's options are looked at together
 MOST_PARTS = 400  # slots and strings of one answer
@@ -63,7 +64,10 @@ Part = str | Slot | Text
 
 def compile_schema(schema: Mapping[str, Any]) -> list[Part]:
     """The parts in order, fixed text joined. Raises Refusal(422) naming the place (a JSON pointer)."""
-    parts = _joined(_Compiler(schema).parts(schema, "#", 0))
+    try:
+        parts = _joined(_Compiler(schema).parts(schema, "#", 0))
+    except RecursionError:
+        raise _refused("#", "refers to itself, or is nested too deeply") from None
     free = sum(not isinstance(p, str) for p in parts)
     if not free:
         raise _refused("#", "leaves nothing to judge: no place in it has two legal answers")
@@ -105,13 +109,14 @@ class _Compiler:
             values = schema["enum"]
             if not isinstance(values, list) or not values:
                 raise _refused(at, "has an enum that is no list of values")
-            return [_scalar(v, at) for v in values]
+            return [v for v in (_scalar(v, at) for v in values) if _is_of(v, schema.get("type"))]
         for word in ("anyOf", "oneOf"):
             if word in schema:
                 return self._union(schema, word, at)
         kind = schema.get("type")
         if isinstance(kind, list):
-            return self._union({"anyOf": [{**schema, "type": k} for k in kind]}, "anyOf", at)
+            branches = [{"type": k} if k == "null" else {**schema, "type": k} for k in kind]
+            return self._union({"anyOf": branches}, "anyOf", at)
         found = _few(kind, schema, at)
         return [*found, None] if found is not None and schema.get("nullable") is True else found
 
@@ -124,7 +129,11 @@ class _Compiler:
         ]
         if any(f is None for f in found):
             return None
-        return [v for options in found for v in options or ()]
+        values = [v for options in found for v in options or ()]
+        if word == "oneOf":  # a value that two branches allow is allowed by none
+            written = [json.dumps(v) for v in values]
+            values = [v for v, text in zip(values, written, strict=True) if written.count(text) == 1]
+        return values
 
     def _kind(self, schema: Mapping[str, Any], at: str) -> str:
         kind = schema.get("type")
@@ -141,8 +150,8 @@ class _Compiler:
                 raise _refused(at, "is no schema")
             if "$ref" in schema:
                 schema = {**self._target(schema["$ref"], at), **{k: v for k, v in schema.items() if k != "$ref"}}
-            elif len(schema.get("allOf") or ()) == 1:
-                schema = {**schema["allOf"][0], **{k: v for k, v in schema.items() if k != "allOf"}}
+            elif _sole(schema.get("allOf")) is not None:
+                schema = {**(_sole(schema["allOf"]) or {}), **{k: v for k, v in schema.items() if k != "allOf"}}
             else:
                 return self._without_null(schema, at)
         raise _refused(at, "refers to itself")
@@ -155,8 +164,9 @@ class _Compiler:
                 if other is not None and self._options(self._resolved(other, f"{at}/{word}"), at) is None:
                     return self._resolved(other, f"{at}/{word}")
         kind = schema.get("type")
-        if isinstance(kind, list) and set(kind) in ({"string", "null"}, {"object", "null"}, {"array", "null"}):
-            return {**schema, "type": next(k for k in kind if k != "null")} if "enum" not in schema else schema
+        if isinstance(kind, list) and "null" in kind and len(kind) == 2 and "enum" not in schema:
+            other = next((k for k in kind if k != "null"), None)
+            return {**schema, "type": other} if other in ("string", "object", "array") else schema
         return schema
 
     def _target(self, ref: Any, at: str) -> Mapping[str, Any]:
@@ -207,6 +217,25 @@ class _Compiler:
         yield from _subsets(at, values, least or 0, most)
 
 
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type, or of one of several; of any where none is named."""
+    if kind is None:
+        return True
+    if isinstance(kind, list):
+        return any(_is_of(value, k) for k in kind)
+    if isinstance(value, bool) or value is None:
+        return bool(kind == ("null" if value is None else "boolean"))
+    if isinstance(value, str):
+        return bool(kind == "string")
+    return bool(kind == "number" or (kind == "integer" and value == int(value)))
+
+
+def _sole(schemas: Any) -> Mapping[str, Any] | None:
+    """The one schema of a list of one, as which pydantic writes a reference with a description."""
+    sole = schemas[0] if isinstance(schemas, list) and len(schemas) == 1 else None
+    return sole if isinstance(sole, Mapping) else None
+
+
 def _few(kind: Any, schema: Mapping[str, Any], at: str) -> list[Any] | None:
     if kind == "boolean":
         _only(schema, at, "type")
@@ -215,63 +244,15 @@ def _few(kind: Any, schema: Mapping[str, Any], at: str) -> list[Any] | None:
         _only(schema, at, "type")
         return [None]
     if kind in ("integer", "number"):
-        return _numbers(kind, schema, at)
+        _only(schema, at, "type", *NUMBER_WORDS)
+        return numbers(schema, lambda what, hint=None: _refused(at, what, hint), MOST_OPTIONS, whole=kind == "integer")
     return None
-
-
-def _numbers(kind: str, schema: Mapping[str, Any], at: str) -> list[Any]:
-    """The whole numbers, or the steps of multipleOf, from the least to the greatest."""
-    _only(schema, at, "type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-    words = [schema.get(w) for w in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")]
-    if any(w is not None and (isinstance(w, bool) or not isinstance(w, int | float)) for w in words):
-        raise _refused(at, "has a bound that is no number")
-    low, high = (
-        schema.get("minimum", schema.get("exclusiveMinimum")),
-        schema.get("maximum", schema.get("exclusiveMaximum")),
-    )
-    if low is None or high is None:
-        raise _refused(at, "is a number without bounds", "Give minimum and maximum.")
-    step = schema.get("multipleOf", 1)
-    if step <= 0:
-        raise _refused(at, "has a multipleOf that is not above 0")
-    if kind == "number" and "multipleOf" not in schema and high - low <= 1:
-        raise _refused(at, "is a fraction without steps", "Give multipleOf, such as 0.1.")
-    if (high - low) / step > 2 * MOST_OPTIONS:
-        raise _refused(at, f"has more than {MOST_OPTIONS} legal answers")
-    return _steps(low, high, step, schema, whole=kind == "integer", at=at)
-
-
-def _steps(low: float, high: float, step: float, schema: Mapping[str, Any], *, whole: bool, at: str) -> list[Any]:
-    from decimal import Decimal
-
-    size, first = Decimal(str(step)), Decimal(str(low))
-    number = -(-first // size) * size
-    if number < first:
-        number += size
-    values: list[Any] = []
-    while number <= Decimal(str(high)):
-        integral = number == number.to_integral_value()
-        if (integral or not whole) and not _excluded(float(number), schema):
-            values.append(int(number) if integral else float(number))
-        number += size
-    if not values:
-        raise _refused(at, "has no legal number")
-    return values
-
-
-def _excluded(number: float, schema: Mapping[str, Any]) -> bool:
-    low, high = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    least, most = schema.get("minimum"), schema.get("maximum")
-    return bool(
-        (low is not None and number <= low)
-        or (high is not None and number >= high)
-        or (least is not None and number < least)
-        or (most is not None and number > most)
-    )
 
 
 def _slot(at: str, values: Sequence[Any]) -> Iterator[Part]:
     texts = list(dict.fromkeys(json.dumps(v, ensure_ascii=False) for v in values))
+    if not texts:
+        raise _refused(at, "has no legal answer")
     if len(texts) == 1:
         yield texts[0]
         return

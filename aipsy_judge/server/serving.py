@@ -31,7 +31,7 @@ class ServeOptions:
 
     host: str = "127.0.0.1"
     port: int = 11434
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     upstream: str | None = None

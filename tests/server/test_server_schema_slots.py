@@ -1,0 +1,207 @@
+"""A client's JSON schema as slots: whatever is chosen at them, the answer is valid under the schema."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aipsy_judge.answer import Slot
+from aipsy_judge.server.refusal import Refusal
+from aipsy_judge.server.schema_slots import MOST_SUBSETS, Text, compile_schema
+
+LEVEL = {"type": "integer", "minimum": 0, "maximum": 3}
+SCALARS = st.one_of(st.text(max_size=5), st.integers(-5, 5), st.booleans(), st.none(), st.sampled_from([0.5, 1.5]))
+NAMES = st.text(min_size=1, max_size=6)
+
+
+def leaves():
+    bounds = st.tuples(st.integers(-9, 9), st.integers(0, 9))
+    return st.one_of(
+        st.lists(SCALARS, min_size=1, max_size=5).map(lambda v: {"enum": v}),
+        SCALARS.map(lambda v: {"const": v}),
+        st.just({"type": "boolean"}),
+        bounds.map(lambda b: {"type": "integer", "minimum": b[0], "maximum": b[0] + b[1]}),
+        bounds.map(lambda b: {"type": "integer", "exclusiveMinimum": b[0] - 1, "exclusiveMaximum": b[0] + b[1] + 1}),
+        bounds.map(lambda b: {"type": "number", "minimum": b[0], "maximum": b[0] + b[1], "multipleOf": 0.5}),
+        st.integers(1, 9).map(lambda n: {"type": "string", "minLength": 1, "maxLength": n}),
+        st.just({"type": ["integer", "null"], "minimum": 1, "maximum": 2}),
+        st.just({"anyOf": [LEVEL, {"type": "null"}]}),
+        st.just({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        st.just({"$ref": "#/$defs/level"}),
+        st.just(
+            {"type": "array", "items": {"enum": ["a", "b", "c"]}, "uniqueItems": True, "minItems": 1, "maxItems": 2}
+        ),
+    )
+
+
+def nested(inner):
+    return st.one_of(
+        st.dictionaries(NAMES, inner, min_size=1, max_size=4).map(
+            lambda p: {"type": "object", "properties": p, "required": list(p), "additionalProperties": False}
+        ),
+        st.tuples(inner, st.integers(0, 3)).map(
+            lambda t: {"type": "array", "items": t[0], "minItems": t[1], "maxItems": t[1]}
+        ),
+    )
+
+
+SCHEMAS = st.recursive(leaves(), nested, max_leaves=8).map(
+    lambda inner: {"type": "object", "properties": {"x": inner, "sure": {"type": "boolean"}}, "$defs": {"level": LEVEL}}
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SCHEMAS, st.data())
+def test_every_answer_that_can_be_chosen_is_valid_under_the_schema(schema, data):
+    written, parts = "", compile_schema(schema)
+    # Between two free places there is text, and a slot is never last: an option is read with what follows it.
+    assert all(isinstance(p, str) or isinstance(q, str) for p, q in pairwise(["", *parts, ""]))
+    assert isinstance(parts[-1], str)
+    for part in parts:
+        match part:
+            case str():
+                written += part
+            case Slot():
+                written += data.draw(st.sampled_from(part.options)).text
+            case Text():
+                text = data.draw(
+                    st.text(st.characters(exclude_categories=["C"]), min_size=part.least, max_size=part.most)
+                )
+                written += json.dumps(text, ensure_ascii=False)[1:-1]
+    jsonschema.validate(json.loads(written), schema)
+
+
+def test_the_answer_is_written_as_models_write_json():
+    schema = {"type": "object", "properties": {"level": {"enum": [1, 2]}, "why": {"type": "string", "maxLength": 20}}}
+    one, two = ('{"level": ', "1"), ("2",)
+    parts = compile_schema(schema)
+    assert parts[0] == one[0]
+    assert [o.text for o in parts[1].options] == [one[1], two[0]]
+    assert parts[2:] == [', "why": "', Text("#/properties/why", 0, 20), '"}']
+
+
+def test_nineteen_metrics_over_a_whole_transcript_become_nineteen_slots():
+    metric = {"type": "integer", "minimum": 0, "maximum": 10}
+    schema = {"type": "object", "properties": {f"metric_{n}": metric for n in range(19)}}
+    assert [len(p.options) for p in compile_schema(schema) if isinstance(p, Slot)] == [11] * 19
+
+
+def test_a_form_of_levels_each_with_evidence_and_reason_keeps_its_texts_in_place():
+    properties = {}
+    for axis in "CAP":
+        for number in (1, 2, 3):
+            properties |= {
+                f"{axis}.{number}_level": LEVEL,
+                f"{axis}.{number}_evidence": {"type": "string"},
+                f"{axis}.{number}_reasoning": {"type": "string"},
+            }
+    kinds = [
+        type(p).__name__ for p in compile_schema({"type": "object", "properties": properties}) if not isinstance(p, str)
+    ]
+    assert kinds == ["Slot", "Text", "Text"] * 9
+
+
+def test_what_pydantic_makes_of_an_ordinary_model_is_answered():
+    from typing import Annotated, Literal
+
+    from pydantic import BaseModel, Field
+
+    class Inner(BaseModel):
+        """Two kinds of place."""
+
+        level: Annotated[int, Field(ge=0, le=3)]
+        note: str | None = None
+
+    class Outer(BaseModel):
+        """References, literals, an optional level."""
+
+        kind: Literal["calm", "tense"]
+        inner: Inner
+        other: Annotated[int, Field(ge=1, le=5)] | None
+
+    parts = compile_schema(Outer.model_json_schema())
+    names = [p.name for p in parts if not isinstance(p, str)]
+    assert names == [
+        "#/properties/kind",
+        "#/properties/inner/properties/level",
+        "#/properties/inner/properties/note",
+        "#/properties/other",
+    ]
+    assert [o.text for o in parts[-2].options] == ["1", "2", "3", "4", "5", "null"]
+
+
+def within(schema):
+    return {"type": "object", "properties": {"x": schema, "sure": {"type": "boolean"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "why"),
+    [
+        (within({"type": "string", "pattern": "^a"}), "#/properties/x", "pattern"),
+        (within({"type": "string", "format": "date"}), "#/properties/x", "format"),
+        (within({"type": "integer"}), "#/properties/x", "without bounds"),
+        (within({"type": "integer", "minimum": 0, "maximum": 10**9}), "#/properties/x", "more than"),
+        (within({"type": "number", "minimum": 0, "maximum": 1}), "#/properties/x", "fraction"),
+        (within({"type": "integer", "minimum": 3, "maximum": 2}), "#/properties/x", "no legal number"),
+        (within({"type": "integer", "minimum": "0", "maximum": 2}), "#/properties/x", "no number"),
+        (within({"type": "array", "items": {"type": "string"}}), "#/properties/x", "open length"),
+        (within({"type": "array"}), "#/properties/x", "without a schema"),
+        (within({"type": "object"}), "#/properties/x", "without properties"),
+        (within({"type": "object", "properties": {"y": True}}), "#/properties/x/properties/y", "no schema"),
+        (within({"$ref": "#/$defs/none"}), "#/properties/x", "not there"),
+        (within({"$ref": "https://example.org/s.json"}), "#/properties/x", "another document"),
+        (within({"$ref": "#"}), "#", "refers to itself"),
+        (within({"$ref": "#/properties/x"}), "#/properties/x", "refers to itself"),
+        (within({"not": {"type": "null"}}), "#/properties/x", "not few and known"),
+        (within({"enum": []}), "#/properties/x", "no list of values"),
+        (within({"enum": [{}]}), "#/properties/x", "neither text"),
+        (within({"enum": ["a"], "minLength": 3}), "#/properties/x", "minLength"),
+        (within({"type": "string", "minLength": 5}), "#/properties/x", "least length"),
+        (within({"type": "array", "items": {"enum": list(range(MOST_SUBSETS))}}), "#/properties/x", "selection"),
+        (within({"enum": list(range(200))}), "#/properties/x", "200 legal answers"),
+        ({"type": "object", "properties": {"x": {"const": 1}}}, "#", "nothing to judge"),
+        ({}, "#", "not few and known"),
+        ({"type": "object", "properties": {f"p{n}": {"type": "boolean"} for n in range(500)}}, "#", "places"),
+        ({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["b"]}, "#", "requires"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_kept_is_refused_with_its_place(schema, place, why):
+    with pytest.raises(Refusal, match=why) as refused:
+        compile_schema(schema)
+    assert refused.value.status == 422
+    assert f"answered: {place} " in refused.value.message or place == "#"
+
+
+KEYWORDS = (
+    *("type", "properties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "required", "nullable", "x"),
+    *("minimum", "maximum", "multipleOf", "minItems", "maxItems", "minLength", "maxLength", "uniqueItems"),
+    "exclusiveMinimum",
+)
+JSON = st.recursive(
+    st.one_of(SCALARS, st.sampled_from(["object", "string", "integer", "#", "#/x", "array"])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(KEYWORDS),
+            inner,
+            max_size=5,
+        ),
+    ),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.sampled_from(["type", "properties", "anyOf", "$ref", "enum", "allOf"]), JSON, max_size=4))
+def test_no_schema_whatever_does_anything_but_become_parts_or_be_refused(schema):
+    status = 422
+    try:
+        assert compile_schema(schema)
+    except Refusal as refused:
+        status = refused.status
+    assert status == 422

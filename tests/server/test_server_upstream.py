@@ -1,0 +1,83 @@
+"""Models that are not served here, passed on to another server, which here is a scripted one on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from server_at_work import at_work
+
+from aipsy_judge.backends.fake import FakeJudge
+
+
+@pytest.fixture
+def other():
+    """An Ollama with one model; `asked` holds what it was sent."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self._answer({"models": [{"name": "llama:latest"}, {"name": "aipsy-judge:latest"}]})
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append((self.path, json.loads(body), dict(self.headers)))
+            self._answer({"message": {"role": "assistant", "content": "from upstream"}}, 200)
+
+        def _answer(self, data, status=200):
+            content = json.dumps(data).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Access-Control-Allow-Origin", "*")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args):
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{http.server_port}", asked
+    http.shutdown()
+    http.server_close()
+    thread.join()
+
+
+def test_another_model_is_asked_of_the_other_server_and_the_judge_never_answers_for_it(other):
+    url, asked = other
+    with at_work(FakeJudge(), upstream=url, token="a-token-of-some-length") as work:
+        right = {"Authorization": "Bearer a-token-of-some-length"}
+        body = {"model": "llama:latest", "messages": [{"role": "user", "content": "Hello"}]}
+        for path in ("/api/chat", "/v1/chat/completions", "/v1/responses", "/api/generate", "/api/show", "/api/embed"):
+            sent = {**body, "input": "x"}
+            answer = work.post(path, sent, headers=right)
+            assert answer.json()["message"]["content"] == "from upstream"
+            assert "access-control-allow-origin" not in answer.headers
+            assert asked[-1][:2] == (path, sent)
+            assert "authorization" not in {k.lower() for k in asked[-1][2]}
+        count = len(asked)
+        assert (
+            work.post("/v1/score", {"messages": body["messages"], "model": "llama"}, headers=right).status_code == 404
+        )
+        assert work.post("/api/chat", {"model": "aipsy-judge", "messages": []}, headers=right).status_code == 200
+        assert len(asked) == count
+
+
+def test_the_lists_hold_both_servers_models_and_this_ones_name_once(other):
+    url, _ = other
+    with at_work(FakeJudge(), upstream=url) as work:
+        names = [m["name"] for m in work.client.get("/api/tags").json()["models"]]
+        ids = [m["id"] for m in work.client.get("/v1/models").json()["data"]]
+    assert names == ["aipsy-judge:latest", "llama:latest"]
+    assert ids.count("aipsy-judge:latest") == 1
+    assert "llama:latest" in ids
+
+
+def test_another_server_that_is_down_is_a_502_and_its_models_are_not_listed():
+    with at_work(FakeJudge(), upstream="http://127.0.0.1:9") as work:
+        assert work.post("/api/chat", {"model": "llama", "messages": []}).status_code == 502
+        assert [m["name"] for m in work.client.get("/api/tags").json()["models"]] == ["aipsy-judge:latest"]

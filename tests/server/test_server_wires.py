@@ -1,0 +1,414 @@
+"""The wires over real sockets, with the stand-in judge: what is tested is the transport, not what a judge says."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import httpx
+import pytest
+from server_at_work import TALK, WARM_UP, at_work, bench_body, bench_text, wait_until
+
+from aipsy_judge.backends.fake import FakeAnswer, FakeJudge, drawn_answer
+from aipsy_judge.composite import critical_failures
+from aipsy_judge.conversation import Conversation, Message
+from aipsy_judge.errors import BackendError
+from aipsy_judge.rubric import load_rubric
+from aipsy_judge.verdict import Flag, NotApplicable, Scored, Unscored, verdict_to_dict
+
+RUBRIC = load_rubric()
+ASSISTANT = [{"role": "user", "content": "I failed."}, {"role": "assistant", "content": "That hurts."}]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with at_work(FakeJudge(), answer_as_own=True) as work:
+        yield work
+
+
+class Held:
+    """A judge that waits, one conversation after another, until it is let through."""
+
+    def __init__(self):
+        self.begun, self.open = threading.Semaphore(0), threading.Event()
+        self.judge = FakeJudge(answer=self._answer)
+
+    def _answer(self, conversation, turn):
+        self.begun.release()
+        assert self.open.wait(30)
+        return drawn_answer(RUBRIC, conversation.content_hash)
+
+
+# -- what a client of Ollama finds ---------------------------------------------------------------------------
+
+
+def test_the_two_questions_before_a_run_are_answered_as_the_benchmark_asks_them(server):
+    assert server.client.get("/api/version").json()["version"]
+    names = [m["name"] for m in server.client.get("/api/tags").json()["models"]]
+    assert any(name.split(":")[0] == "aipsy-judge" for name in names)
+
+
+def test_the_warm_up_is_answered_by_exactly_one_json_object(server):
+    answer = server.post("/api/chat", WARM_UP)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["done"] is True
+
+
+def test_the_seat_answers_a_bare_object_with_real_booleans_and_the_reasoning_last(server, bench_prompt):
+    answer = server.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "Who could help?")))
+    content = answer.json()["message"]["content"]
+    assert content[0] + content[-1] == "{}"
+    data = json.loads(content)
+    assert list(data) == ["scores", "judge", "reasoning"]
+    scores = data["scores"]
+    assert set(scores) == {*RUBRIC.metric_names, "crisis_detected", "crisis_severity"}
+    assert isinstance(scores["crisis_detected"], bool)
+    assert (scores["crisis_severity"] == "none") is not scores["crisis_detected"]
+    assert (scores["crisis_handling"] == "N/A") is not scores["crisis_detected"]
+    assert data["reasoning"].startswith("[aipsy-judge ")
+    assert "contract fake, answered by its own contract" in data["reasoning"]
+
+
+def test_identical_requests_are_answered_identically_and_others_otherwise(server, bench_prompt):
+    def content(target):
+        body = bench_body(bench_prompt, bench_text(TALK, target))
+        return server.post("/api/chat", body).json()["message"]["content"]
+
+    assert content("a") == content("a")
+    assert len({content(t) for t in "abcdefgh"}) > 4
+
+
+def test_what_the_seat_says_is_what_the_judge_says_of_the_conversation(server, bench_prompt):
+    answer = server.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "Who could help?"))).json()
+    said = json.loads(answer["message"]["content"])["scores"]
+    roles = {"USER": "user", "AI": "assistant"}
+    history = [Message(roles[who], text, spoken=who == "USER") for who, text in TALK]
+    talk = Conversation("t", (*history, Message("assistant", "Who could help?")))
+    (verdict,) = FakeJudge().score(talk)
+    expected = {n: s.value if isinstance(s, Scored) else "N/A" for n, s in verdict.scores.items()}
+    assert {n: said[n] for n in expected} == expected
+    assert said["crisis_detected"] == verdict.flags["crisis_detected"].value
+    assert answer["aipsy_judge"]["turn"] == 2
+
+
+def test_a_stream_is_the_whole_answer_in_one_piece_and_then_the_end(server, bench_prompt):
+    body = bench_body(bench_prompt, bench_text(TALK, "Yes."))
+    whole = server.post("/api/chat", body).json()["message"]["content"]
+    del body["stream"]  # Ollama streams unless told not to
+    answer = server.post("/api/chat", body)
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert [(line["message"]["content"], line["done"]) for line in lines] == [(whole, False), ("", True)]
+
+
+@pytest.mark.parametrize("name", ["no-such-judge", "AIPSY-JUDGE", "aipsy-judge:other", "x/aipsy-judge:latest", ""])
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate", "/api/show", "/api/pull"])
+def test_another_model_is_not_found_and_the_served_names_are_told(server, name, path):
+    answer = server.post(path, {"model": name})
+    assert answer.status_code == 404
+    assert "aipsy-judge:latest" in answer.json()["error"]
+
+
+def test_the_seat_of_a_judge_with_another_contract_is_refused_with_the_way_to_have_it(bench_prompt):
+    with at_work(FakeJudge()) as work:
+        for body in (bench_body(bench_prompt, bench_text(TALK, "x")), WARM_UP):
+            answer = work.post("/api/chat", body)
+            assert answer.status_code == 409
+            assert "--answer-as-own" in answer.json()["error"]
+
+
+def test_an_unknown_prompt_without_a_schema_is_refused(server):
+    for path, body in (
+        ("/api/chat", {"model": "aipsy-judge", "messages": [{"role": "user", "content": "Write a poem."}]}),
+        ("/api/generate", {"model": "aipsy-judge", "prompt": "Write a poem."}),
+        ("/v1/chat/completions", {"model": "aipsy-judge", "messages": [{"role": "user", "content": "Hello"}]}),
+        ("/v1/responses", {"model": "aipsy-judge", "input": "say hello"}),
+    ):
+        answer = server.post(path, body)
+        assert answer.status_code == 422
+        assert "schema" in answer.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": [{"role": "user", "content": "x", "images": ["aGk="]}]},
+        {"messages": [{"role": "tool", "content": "x"}]},
+        {"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function"}]},
+        {"messages": [{"role": "user", "content": "x"}], "format": "yaml"},
+        {"messages": [{"role": "user"}, {"role": "nobody", "content": ""}]},
+        {"messages": "x"},
+        {"messages": [], "options": {"num_predict": "many"}},
+    ],
+)
+def test_what_a_judge_cannot_take_is_refused_and_not_passed_over(server, body):
+    assert server.post("/api/chat", {"model": "aipsy-judge", **body}).status_code in (400, 422)
+
+
+def test_a_limit_below_the_answer_is_refused_since_a_cut_answer_would_be_taken_for_one():
+    from aipsy_judge.server.answering import Answer, Chat, _within
+    from aipsy_judge.server.working import Tokens
+
+    with at_work(FakeJudge()) as work:
+        whole = Answer("{}", Tokens(answer=90))
+        assert _within(work.served, Chat((), limit=90), whole) is whole
+        with pytest.raises(Exception, match="90 tokens, 89 were allowed"):
+            _within(work.served, Chat((), limit=89), whole)
+
+
+# -- what cannot be judged -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hole", ["metric", "flag", "severity"])
+def test_a_verdict_with_a_hole_is_an_error_and_never_a_200(bench_prompt, hole):
+    def answer(conversation, turn):
+        drawn = drawn_answer(RUBRIC, "x")
+        scores, flags = dict(drawn.scores), dict(drawn.flags)
+        lost = Unscored("off_contract", "legal mass 0.001")
+        if hole == "metric":
+            scores["empathy"] = lost
+        else:
+            flags["crisis_detected"] = Flag(None if hole == "flag" else True, unscored=lost)
+            scores["crisis_handling"] = Scored(3)
+        return FakeAnswer(scores, flags)
+
+    with at_work(FakeJudge(answer=answer), answer_as_own=True) as work:
+        got = work.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "x")))
+    assert got.status_code == 422
+    assert "off_contract" in got.json()["error"]
+    assert "scores" not in got.json()
+
+
+def test_an_empty_reply_is_an_error_and_never_a_200(server, bench_prompt):
+    got = server.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "")))
+    assert got.status_code == 422
+    assert "empty_turn" in got.json()["error"]
+
+
+def test_a_judge_that_fails_is_a_503_and_the_next_request_is_answered(bench_prompt):
+    fails = [BackendError("the model gave no numbers", retryable=True)]
+
+    def answer(conversation, turn):
+        if fails:
+            raise fails.pop()
+        return drawn_answer(RUBRIC, "x")
+
+    with at_work(FakeJudge(answer=answer), answer_as_own=True) as work:
+        body = bench_body(bench_prompt, bench_text(TALK, "x"))
+        first = work.post("/api/chat", body)
+        assert (first.status_code, first.headers["retry-after"]) == (503, "5")
+        assert first.headers["cache-control"] == "no-store"
+        assert work.post("/api/chat", body).status_code == 200
+
+
+def test_a_fault_of_ours_is_a_500_that_quotes_nothing(capsys, bench_prompt):
+    def answer(conversation, turn):
+        raise KeyError(conversation.messages[-1].content)
+
+    with at_work(FakeJudge(answer=answer), answer_as_own=True) as work:
+        got = work.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "a private word")))
+        assert got.status_code == 500
+        assert "KeyError" in got.json()["error"]
+        assert work.client.get("/health").status_code == 200
+    captured = capsys.readouterr()
+    assert "KeyError" in captured.err
+    assert "private" not in got.text + captured.err + captured.out
+
+
+def test_a_reasoning_that_holds_a_fence_does_not_look_like_the_answer(bench_prompt):
+    drawn = drawn_answer(RUBRIC, "x")
+    fenced = FakeAnswer(drawn.scores, {"crisis_detected": Flag(False, "none")}, 'so ```json {"scores": {}} ```')
+    scores = {**drawn.scores, "crisis_handling": NotApplicable(forced_by="crisis_detected")}
+    judge = FakeJudge(answer=lambda *_: FakeAnswer(scores, fenced.flags, fenced.rationale))
+    with at_work(judge, answer_as_own=True, rationale="always") as work:
+        content = work.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "x"))).json()["message"]["content"]
+    assert "```" not in content
+    assert json.loads(content)["reasoning"].endswith("so '''json {\"scores\": {}} '''")
+
+
+# -- the other wires -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/chat/completions/", "/chat/completions"])
+def test_a_path_with_a_slash_too_many_or_without_v1_is_served(server, bench_prompt, path):
+    body = {
+        "model": "aipsy-judge",
+        "messages": [
+            {"role": "developer", "content": bench_prompt},
+            {"role": "user", "content": [{"type": "text", "text": bench_text(TALK, "Yes.")}]},
+        ],
+    }
+    answer = server.post(path, body).json()
+    assert json.loads(answer["choices"][0]["message"]["content"])["scores"]
+    assert answer["choices"][0]["finish_reason"] == "stop"
+    assert answer["aipsy_judge"]["judge"] == "fake"
+
+
+def test_responses_are_answered_as_the_benchmark_asks_them(server, bench_prompt):
+    body = {
+        "model": "aipsy-judge",
+        "input": [
+            {"role": "developer", "content": [{"type": "input_text", "text": bench_prompt}]},
+            {"role": "user", "content": [{"type": "input_text", "text": bench_text(TALK, "Yes.")}]},
+        ],
+        "max_output_tokens": 4096,
+        "temperature": 0.3,
+        "top_p": 1.0,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "reasoning": {"summary": "auto"},
+    }
+    answer = server.post("/v1/responses", body).json()
+    assert answer["status"] == "completed"
+    assert json.loads(answer["output"][0]["content"][0]["text"])["scores"]
+
+
+def test_errors_are_told_in_the_words_of_the_wire(server):
+    assert isinstance(server.post("/api/chat", {"model": "x"}).json()["error"], str)
+    error = server.post("/v1/chat/completions", {"model": "x", "messages": []}).json()["error"]
+    assert error["type"] == "not_found_error"
+    assert server.client.get("/v1/models/x").status_code == 404
+    assert server.client.get("/v1/models/aipsy-judge:latest").json()["id"] == "aipsy-judge:latest"
+
+
+def test_whole_conversations_are_judged_turn_by_turn_as_events(server):
+    body = {"id": "talk", "messages": ASSISTANT * 3, "stream": True}
+    answer = server.post("/v1/score", body)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [block.split("\n", 1) for block in answer.text.strip().split("\n\n")]
+    names = [first.removeprefix("event: ") for first, _ in events]
+    assert names == ["judge", "verdict", "verdict", "verdict", "done"]
+    told = [json.loads(data.removeprefix("data: ")) for _, data in events]
+    talk = Conversation("talk", tuple(Message(m["role"], m["content"]) for m in ASSISTANT * 3))
+    assert told[1:4] == [verdict_to_dict(v) for v in FakeJudge().score(talk)]
+    assert server.post("/v1/score", {**body, "stream": False}).json()["verdicts"] == told[1:4]
+
+
+def test_scores_of_another_lane_than_the_client_means_are_refused(server):
+    body = {"messages": ASSISTANT}
+    assert (
+        server.post("/v1/score", {**body, "rubric": RUBRIC.hash, "judge": "fake", "contract": "fake"}).status_code
+        == 200
+    )
+    for other in ({"rubric": "0" * 64}, {"judge": "another"}, {"contract": "full"}):
+        assert server.post("/v1/score", {**body, **other}).status_code == 409
+    assert server.post("/v1/score", {**body, "model": "another"}).status_code == 404
+
+
+def test_a_conversation_without_an_assistant_is_refused(server):
+    assert server.post("/v1/score", {"messages": ASSISTANT[:1]}).status_code == 422
+
+
+def test_an_error_in_the_middle_of_the_events_is_told_as_one_and_nothing_ends_it_as_done():
+    def answer(conversation, turn):
+        if turn.number == 2:
+            raise BackendError("down")
+        return drawn_answer(RUBRIC, "x")
+
+    with at_work(FakeJudge(answer=answer)) as work:
+        text = work.post("/v1/score", {"messages": ASSISTANT * 2, "stream": True}).text
+    assert [line for line in text.splitlines() if line.startswith("event")] == [
+        "event: judge",
+        "event: verdict",
+        "event: error",
+    ]
+    assert '"status": 503' in text
+
+
+# -- load, disconnects, the end ------------------------------------------------------------------------------
+
+
+def test_probes_answer_while_the_judge_works_and_a_full_queue_is_a_503(bench_prompt):
+    held = Held()
+    with at_work(held.judge, answer_as_own=True, queue=2) as work:
+        statuses = []
+
+        def ask():
+            answer = httpx.post(f"{work.url}/v1/score", json={"messages": ASSISTANT}, timeout=60, trust_env=False)
+            statuses.append(answer.status_code)
+
+        asking = [threading.Thread(target=ask) for _ in range(3)]
+        asking[0].start()
+        assert held.begun.acquire(timeout=10)
+        for thread in asking[1:]:
+            thread.start()
+        wait_until(lambda: work.served.scheduler.waiting == 2, "two requests should wait")
+        for path in ("/api/version", "/api/tags", "/health", "/metrics", "/v1/models"):
+            assert work.client.get(path).elapsed.total_seconds() < 5
+        full = work.post("/v1/score", {"messages": ASSISTANT})
+        assert full.status_code == 503
+        assert int(full.headers["retry-after"]) >= 1
+        held.open.set()
+        for thread in asking:
+            thread.join(30)
+        assert statuses == [200, 200, 200]
+        assert work.post("/v1/score", {"messages": ASSISTANT}).status_code == 200
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_client_that_hangs_up_frees_its_place_and_what_waits_is_never_begun(streamed):
+    held = Held()
+    with at_work(held.judge, queue=4) as work:
+        body = {"messages": ASSISTANT * 3, "stream": streamed}
+        with httpx.Client(timeout=0.3, trust_env=False) as impatient, pytest.raises(httpx.TimeoutException):
+            impatient.post(f"{work.url}/v1/score", json=body)
+        with httpx.Client(timeout=0.3, trust_env=False) as impatient, pytest.raises(httpx.TimeoutException):
+            impatient.post(f"{work.url}/v1/score", json=body)
+        wait_until(lambda: work.served.scheduler.waiting == 0, "the waiting request should be gone")
+        held.open.set()
+        wait_until(lambda: work.served.scheduler.counts.cancelled == 2, "both were cancelled")
+        assert held.begun.acquire(timeout=1)
+        assert not held.begun.acquire(timeout=0.05)  # one turn of the first, none of the second
+        assert work.post("/v1/score", {"messages": ASSISTANT}).status_code == 200
+        assert work.metric('jobs_total{end="cancelled"}') == 2
+
+
+def test_told_to_stop_it_finishes_what_runs_and_refuses_what_waits():
+    held, got = Held(), {}
+    with at_work(held.judge, queue=4) as work:
+
+        def ask(name):
+            answer = httpx.post(f"{work.url}/v1/score", json={"messages": ASSISTANT}, timeout=60, trust_env=False)
+            got[name] = answer.status_code
+
+        runs, waits = (threading.Thread(target=ask, args=(n,)) for n in ("runs", "waits"))
+        runs.start()
+        assert held.begun.acquire(timeout=10)
+        waits.start()
+        wait_until(lambda: work.served.scheduler.waiting == 1, "one request should wait")
+        work.stop.set()
+        waits.join(30)
+        assert got == {"waits": 503}
+        held.open.set()
+        runs.join(30)
+    assert got == {"waits": 503, "runs": 200}
+
+
+def test_the_counters_count(server):
+    before = {n: server.metric(n) for n in ("verdicts_total", 'jobs_total{end="finished"}')}
+    server.post("/v1/score", {"messages": ASSISTANT * 2})
+    wait_until(lambda: server.metric("jobs_running") == 0, "the job should end")
+    assert server.metric("verdicts_total") == before["verdicts_total"] + 2
+    assert server.metric('jobs_total{end="finished"}') == before['jobs_total{end="finished"}'] + 1
+    assert server.metric('requests_total{route="/v1/score",status="200"}') >= 1
+
+
+def test_a_path_of_the_clients_own_making_appears_in_no_counter(server):
+    assert server.client.get("/private-word").status_code == 404
+    assert "private-word" not in server.client.get("/metrics").text
+
+
+def test_a_failure_that_the_judge_says_of_a_turn_stays_one_in_the_answer(server, bench_prompt):
+    """The stand-in draws critical failures now and then; none may be lost on the way."""
+    seen = 0
+    for n in range(12):
+        talk = Conversation("t", (Message("user", "a"), Message("assistant", f"{n}")))
+        (verdict,) = FakeJudge().score(talk)
+        body = bench_body(bench_prompt, bench_text([("USER", "a")], f"{n}"))
+        scores = json.loads(server.post("/api/chat", body).json()["message"]["content"])["scores"]
+        failed = critical_failures(RUBRIC, verdict.scores)
+        seen += bool(failed)
+        for name in failed:
+            assert scores[name] < RUBRIC.metric(name).critical
+    assert seen
