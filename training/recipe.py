@@ -234,6 +234,10 @@ class Train(Section):
         default=False,
         description="false: a row is a tree with its own mask, which packed attention would not keep apart",
     )
+    joined_tokens: Annotated[int, Field(ge=16)] | None = Field(
+        default=None,
+        description="rows of one conversation are laid over one another up to so many tokens, 16 and up; null: not",
+    )
     loss: Literal["auto", "chunked", "liger", "plain"] = Field(
         default="auto", description="auto (liger on CUDA, else chunked), chunked, liger (CUDA) or plain"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -37,16 +38,17 @@ from .progress import Progress, read_log
 from .quiet import without_notices
 from .recipe import Recipe
 from .render import pen_of
-from .row_trainer import NonFiniteLossError, RowTrainer, row_collator
+from .row_trainer import NonFiniteLossError, RowTrainer
 from .rows import Row, read_rows
 from .sample_rows import FILE as SAMPLE_FILE
 from .sample_rows import read_sample_rows
+from .shared_prefix import joined
 from .stage import finished
 from .target_rows import FILE as TARGETS_FILE
 from .target_rows import read_target_rows
 from .temperature import FILE as TEMPERATURES
 from .temperature import fit_all
-from .validation import BEST, Validation
+from .validation import BEST, Round, Validation
 
 ADAPTER, CHECKPOINTS = "adapter", ".checkpoints"
 Say = Callable[[str], None]
@@ -54,19 +56,26 @@ Say = Callable[[str], None]
 
 def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
     """Fill `part`. Raises InputError where there is nothing to train on, JudgeError where the loss is no number."""
+    _wait_for_the_first()
     device = the_device()
     rows = read_rows(finished(out, "rows") / "train.jsonl")
     if not rows:
         raise InputError("no rows to train on", where=str(finished(out, "rows")))
+    if recipe.train.joined_tokens is not None:
+        rows, alone = joined(rows, recipe.train.joined_tokens), rows
+        before, after = (sum(len(row.tokens) for row in some) for some in (alone, rows))
+        say(f"{len(alone)} rows of {before} tokens as {len(rows)} of {after}")
     model = begin(recipe, base, device, say)
     exam = make_exam(recipe, out, base)
     validation = None
-    if recipe.validation.every is not None and exam.items and _alone():
+    if _processes() > 1:
+        say("several processes: the validation part is not judged, and no temperatures are fitted")
+    elif recipe.validation.every is not None and exam.items:
         short = exam.shortened(recipe.validation.units, recipe.seed)
         validation = Validation(part, short, recipe.validation, base, say)
     trainer = make_trainer(recipe, model, exam.tokens.tokenizer, rows, part, device)
     fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, model, recipe))
-    finish(recipe, model, exam, validation, part, base, rows, say)
+    finish(recipe, trainer, exam, validation, part, base, say)
 
 
 def the_device() -> torch.device:
@@ -140,8 +149,8 @@ def make_trainer(
         max_grad_norm=told.max_grad_norm,
         bf16=told.precision == "bf16",
         use_cpu=device.type == "cpu",
-        gradient_checkpointing=told.checkpointing,
-        gradient_checkpointing_kwargs={"use_reentrant": False},
+        activation_checkpointing=told.checkpointing,
+        activation_checkpointing_kwargs={"use_reentrant": False},
         save_steps=told.save_every,
         save_total_limit=2,
         seed=recipe.seed,
@@ -161,7 +170,8 @@ def make_trainer(
         trainer = RowTrainer(
             model=model,
             args=config,
-            data_collator=row_collator(rows, pad or 0),
+            rows=rows,
+            pad_token=pad or 0,
             train_dataset=Dataset.from_dict({"index": shown}),
             processing_class=tokenizer,
             loss_kind=chosen_kind(told.loss, device),
@@ -243,28 +253,40 @@ def last_whole_checkpoint(folder: Path) -> Path | None:
 
 def finish(
     recipe: Recipe,
-    model: Any,
+    trainer: RowTrainer,
     exam: Exam,
     validation: Validation | None,
     part: Path,
     base: Path,
-    rows: list[Row],
     say: Say,
 ) -> None:
     """Keep the best adapter, fit temperatures on the validation part, draw the curves, drop what was for resuming."""
+    model = trainer.model
+    named = recipe.base.gguf or recipe.base.checkpoint
+    if _processes() > 1:
+        state = trainer.accelerator.get_state_dict(model)  # gathered from all of them
+        if trainer.accelerator.is_main_process:
+            save_adapter(
+                trainer.accelerator.unwrap_model(model), part / ADAPTER, base, recipe.base.revision, named, state
+            )
+            _draw_and_clear(part, [])
+        return
     best = validation.best_adapter() if validation is not None else None
     if best is not None:
         load_weights(model, best)
         say(f"the adapter after {best.name} steps is kept: it agreed best")
-    check_effect(model, rows[0])
-    named = recipe.base.gguf or recipe.base.checkpoint
+    check_effect(model, trainer.rows[0])
     save_adapter(model, part / ADAPTER, base, recipe.base.revision, named)
-    if exam.items and _alone():
+    if exam.items:
         pen = pen_of(recipe, exam.tokens, exam.rubric, exam.contract)
         fitted = fit_all(judge(model, exam), exam, pen)
         write_text(part / TEMPERATURES, dumps(fitted, indent=1) + "\n")
         say("temperatures: " + ", ".join(f"{name} {t:g}" for name, t in fitted["temperatures"].items()))
-    draw(part / CURVES, read_log(part / LOG), validation.rounds if validation is not None else [])
+    _draw_and_clear(part, validation.rounds if validation is not None else [])
+
+
+def _draw_and_clear(part: Path, rounds: list[Round]) -> None:
+    draw(part / CURVES, read_log(part / LOG), rounds)
     for name in (CHECKPOINTS, BEST):
         shutil.rmtree(part / name, ignore_errors=True)
 
@@ -290,6 +312,14 @@ def _keep_last_good(out: Path, base: Path, model: Any, recipe: Recipe) -> Path:
     return folder
 
 
-def _alone() -> bool:
-    """One process. Judging while several hold parts of the model is not done: the engine has no notion of it."""
-    return not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1
+def _processes() -> int:
+    """How many compute together. Several hold parts of the model, with which the engine cannot judge."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def _wait_for_the_first() -> None:
+    """The first process makes the stage's folder; the others wait until it has."""
+    if _processes() > 1:
+        from accelerate import PartialState
+
+        PartialState().wait_for_everyone()
