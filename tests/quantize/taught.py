@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,14 @@ import torch
 
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 from aipsy_judge.backends.protocol import Feed
-from quantize.base_record import record_of
+from training.adapter_files import load_adapter, save_adapter
+from training.model import load_base
 
 SENTENCES = (
     "The judge reads the whole talk before it gives a reply a score from 0 to 5.",
     '{"empathy": 4, "tone_consistency": 3, "crisis_detected": false}',
 )
 PROBE = 'A judge reads the talk, then gives {"empathy": 4} and says why the reply deserves that score.'
-ATTENTION_AND_MLP = r".*(self_attn\.(q_proj|k_proj|v_proj|o_proj)|mlp\.(gate_proj|up_proj|down_proj))"
 
 
 @contextmanager
@@ -32,53 +32,48 @@ def foreign_warnings_off() -> Iterator[None]:
         yield
 
 
-def load(folder: Path) -> Any:
-    from transformers import AutoModelForCausalLM
-
+def load(folder: Path, adapter: Path | None = None) -> Any:
+    """As training loads it, at 32 bits: of Gemma 4 the text model alone, whose weights have other names than stored."""
     with foreign_warnings_off():
-        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        model = load_base(folder, precision="fp32", device=torch.device("cpu"))
+        return (model if adapter is None else load_adapter(model, adapter)).eval()
 
 
-def token_ids(folder: Path, text: str) -> list[int]:
+@cache
+def tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     with foreign_warnings_off():
-        return list(AutoTokenizer.from_pretrained(folder)(text, add_special_tokens=False)["input_ids"])
+        return AutoTokenizer.from_pretrained(folder)
 
 
-def teach(base: Path, out: Path, *, steps: int = 5, learning_rate: float = 3e-3, **lora: Any) -> Path:
-    """An adapter of `base` in `out`, trained on SENTENCES, with the record of its base."""
-    from peft import LoraConfig, get_peft_model
+def token_ids(folder: Path, text: str) -> list[int]:
+    return list(tokenizer(folder)(text, add_special_tokens=False)["input_ids"])
 
+
+def teach(base: Path, out: Path, wrapped: Callable[[Any], Any]) -> Path:
+    """An adapter of `base` in `out` as training writes it, three steps on SENTENCES. `wrapped`: model -> PeftModel."""
     torch.manual_seed(0)
     with foreign_warnings_off():
-        model = get_peft_model(load(base), LoraConfig(**lora))
+        model = wrapped(load(base))
         # from noise instead of zero: every matrix does something, however short the training
         for name, parameter in model.named_parameters():
             if "lora_B" in name:
                 torch.nn.init.normal_(parameter, std=0.01)
-        optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=learning_rate)
-        rows = [torch.tensor([token_ids(base, text)]) for text in SENTENCES]
-        for step in range(steps):
-            row = rows[step % len(rows)]
+        optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=5e-4)
+        for text in (*SENTENCES, SENTENCES[0]):
+            row = torch.tensor([token_ids(base, text)])
             model(input_ids=row, labels=row).loss.backward()
             optimiser.step()
             optimiser.zero_grad()
-        model.save_pretrained(out)
-    (out / "base.json").write_text(json.dumps(record_of(base).to_dict()))
+        save_adapter(model, out, base)
     return out
 
 
 def hf_logits(folder: Path, tokens: list[int], adapter: Path | None = None) -> np.ndarray:
     """(tokens, vocabulary), float32."""
-    model = load(folder)
-    if adapter is not None:
-        from peft import PeftModel
-
-        with foreign_warnings_off():
-            model = PeftModel.from_pretrained(model, adapter).eval()
     with torch.no_grad():
-        return np.asarray(model(input_ids=torch.tensor([tokens])).logits[0].float())
+        return np.asarray(load(folder, adapter)(input_ids=torch.tensor([tokens])).logits[0].float())
 
 
 def gguf_logits(file: Path, tokens: list[int], adapter: Path | None = None) -> np.ndarray:

