@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aipsy_judge.errors import WeightsError
+from aipsy_judge.model_folder import folder_template
 
 from .checkpoint import read_json
 
@@ -33,29 +34,12 @@ class BaseRecord:
 
 def record_of(folder: Path) -> BaseRecord:
     """The record of the base in `folder`."""
-    template = chat_template(folder)
+    template = folder_template(folder)
     return BaseRecord(
         _revision(folder),
         hashlib.sha256((folder / "config.json").read_bytes()).hexdigest(),
         None if template is None else hashlib.sha256(template.encode("utf-8")).hexdigest(),
     )
-
-
-def chat_template(folder: Path) -> str | None:
-    """The chat template of a model's folder: chat_template.jinja, else the one in tokenizer_config.json, else None."""
-    file = folder / "chat_template.jinja"
-    if file.is_file():
-        return file.read_bytes().decode("utf-8")
-    settings = folder / "tokenizer_config.json"
-    found = read_json(settings).get("chat_template") if settings.is_file() else None
-    if found is None or isinstance(found, str):
-        return found
-    # several named ones: the default is what every program uses that is not told otherwise
-    named = {t.get("name"): t.get("template") for t in found if isinstance(t, dict)}
-    default = named.get("default")
-    if not isinstance(default, str):
-        raise WeightsError("has several chat templates and none is called default", where=str(settings))
-    return default
 
 
 def _revision(folder: Path) -> str | None:

@@ -9,10 +9,11 @@ from itertools import permutations
 import torch
 
 from aipsy_judge.errors import WeightsError
+from aipsy_judge.safetensors_file import Stored
 
 from .checkpoint import Checkpoint
 from .lora import Adapter, Pair
-from .stored import Stored, read_bytes
+from .stored import read_bytes
 
 TORCH_TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 # The same weights under the name of the text model alone and of the model with a vision tower around it.

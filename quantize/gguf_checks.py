@@ -16,8 +16,8 @@ from typing import Any
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.gguf_header import GgufHeader, array_numbers, array_texts
 from aipsy_judge.gguf_model import check_model
+from aipsy_judge.model_folder import folder_template
 
-from .base_record import chat_template
 from .checkpoint import read_json
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6  # llama.h, enum llama_token_type
@@ -46,7 +46,7 @@ def check_converted(file: Path, folder: Path) -> GgufHeader:
 
 
 def _check_template(header: GgufHeader, folder: Path) -> None:
-    wanted, found = chat_template(folder), header.metadata.get("tokenizer.chat_template")
+    wanted, found = folder_template(folder), header.metadata.get("tokenizer.chat_template")
     if wanted != found:
         state = "is missing from" if found is None else "is another in"
         raise WeightsError(f"the chat template of {folder} {state} the converted file", hint=_HINT)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from aipsy_judge.errors import WeightsError
+from aipsy_judge.safetensors_file import Stored, TensorFile, read_tensor_file
 
 from .checkpoint import read_json
-from .stored import Stored, TensorFile, read_tensor_file
 
 # Settings that do not change what the stored matrices mean once training is over.
 _HARMLESS = frozenset(

@@ -16,9 +16,10 @@ from typing import BinaryIO
 import torch
 
 from aipsy_judge.errors import WeightsError
+from aipsy_judge.safetensors_file import Stored, TensorFile
 
 from .delta import TORCH_TYPES, Change, Matrices
-from .stored import BLOCK_BYTES, Stored, TensorFile, read_bytes
+from .stored import BLOCK_BYTES, read_bytes
 
 
 @dataclass(frozen=True, slots=True)

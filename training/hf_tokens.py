@@ -6,17 +6,16 @@ tests hold this against llama.cpp's tokenizer on the same vocabulary.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from aipsy_judge.errors import WeightsError
+from aipsy_judge.token_bytes import token_bytes, writing_of
 
 from .recipe import Base
 
-_BYTE_LEVEL, _BLANK = "ByteLevel", "▁"
 _FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -43,28 +42,14 @@ class HFTokens:
         """The bytes each token id stands for (b"" for control tokens and unused ids)."""
         added = self.tokenizer.added_tokens_decoder
         texts = self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer)))
-        read = _byte_level if self._kind() == _BYTE_LEVEL else _blank_marked
+        writing = writing_of(self.tokenizer.backend_tokenizer.to_str(), self.name)
         pieces: list[bytes] = []
         for token, text in enumerate(texts):
             if token in added:
                 pieces.append(b"" if added[token].special else str(added[token]).encode())
             else:
-                pieces.append(read(text) if text is not None else b"")
+                pieces.append(token_bytes(text, writing) if text is not None else b"")
         return pieces
-
-    def _kind(self) -> str:
-        """How the vocabulary writes bytes: "ByteLevel" (GPT-2's letters) or "ByteFallback" (a mark for the blank and
-        <0xNN>). WeightsError for another: its bytes would be a guess."""
-        decoder = json.loads(self.tokenizer.backend_tokenizer.to_str())["decoder"] or {}
-        parts = {part["type"] for part in decoder.get("decoders", [decoder]) if "type" in part}
-        kind = next((k for k in (_BYTE_LEVEL, "ByteFallback") if k in parts), None)
-        if kind is None:
-            raise WeightsError(
-                f"a tokenizer that decodes with {', '.join(sorted(parts)) or 'nothing'} is not understood",
-                where=self.name,
-                hint="Byte-level vocabularies and those with byte fallback are.",
-            )
-        return kind
 
     @cached_property
     def marker_texts(self) -> tuple[str, ...]:
@@ -140,23 +125,3 @@ def folder_tokens(folder: Path) -> HFTokens:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"the tokenizer cannot be read: {error}", where=str(folder)) from error
     return HFTokens(tokenizer, folder.name, [] if ends is None else [ends] if isinstance(ends, int) else ends)
-
-
-def _letters() -> dict[str, int]:
-    """GPT-2's letter for every byte: printable ones stand for themselves, the others for letters from 256 on."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in plain]
-    return {chr(b): b for b in plain} | {chr(256 + n): b for n, b in enumerate(others)}
-
-
-_LETTERS = _letters()
-
-
-def _byte_level(text: str) -> bytes:
-    return bytes(_LETTERS[c] for c in text) if all(c in _LETTERS for c in text) else text.encode()
-
-
-def _blank_marked(text: str) -> bytes:
-    if len(text) == 6 and text.startswith("<0x") and text.endswith(">"):
-        return bytes([int(text[3:5], 16)])
-    return text.replace(_BLANK, " ").encode()

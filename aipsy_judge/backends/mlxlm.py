@@ -1,0 +1,193 @@
+"""MLX, through mlx-lm's models: a folder of safetensors, quantised or not, on the GPU of a Mac (or a processor).
+
+Every feed is a pass of its own. mlx-lm's server is not used: it ignores the form an answer is asked in
+(ml-explore/mlx-lm#1007), and here the engine reads the model's distribution itself, free text included.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BackendError, CapacityError
+from ..model_folder import open_model_folder
+from .folder_tokens import FolderTokens
+from .mlx_library import load_model, mlx_versions, need_mlx
+from .protocol import Feed, Logits, Work
+
+MAX_SEQUENCES = 256  # as llama.cpp's, so that both follow the same plan
+CELL_STEP = 2048  # the cache grows in such steps
+PASS_TOKENS = 512
+# Where logits are wanted, so many of the last tokens are a pass of their own: the head is computed for every token of
+# a pass that logits are taken from, and a vocabulary of 262,144 at 512 tokens is half a GiB of them. A GPU reads all
+# weights once a pass, however few its tokens; a processor is slow at computing, not at reading.
+LAST_TOKENS = {"gpu": 16, "cpu": 1}
+
+
+class MlxLm:
+    """See backends.protocol.TokenBackend.
+
+    Raises WeightsError for a folder that cannot be judged with, MissingExtraError where mlx-lm is not installed.
+    """
+
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        need_mlx()
+        import mlx.core as mx
+
+        from .mlx_cells import look_at
+
+        folder = open_model_folder(path)
+        self._model, caches = load_model(folder)
+        self._layers, size = look_at(self._model, caches, str(path))
+        self._tokens = FolderTokens(folder, size)
+        self._folder = folder
+        self.name = name or folder.path.resolve().name
+        self.max_sequences = MAX_SEQUENCES
+        self.context_tokens = folder.context_tokens
+        self.work = Work()
+        self.before_pass: Callable[[], None] = lambda: None
+        self._device = str(mx.default_device().type).rpartition(".")[2]
+        self._cells = 0
+        self._open(0)
+
+    # -- tokens -----------------------------------------------------------------------------------------------
+
+    @property
+    def vocabulary(self) -> Sequence[bytes]:
+        return self._tokens.vocabulary
+
+    @property
+    def marker_texts(self) -> tuple[str, ...]:
+        return self._tokens.marker_texts
+
+    @property
+    def chat_template(self) -> str | None:
+        return self._tokens.chat_template
+
+    @property
+    def special_tokens(self) -> Mapping[str, str]:
+        return self._tokens.special_tokens
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        return self._tokens.end_tokens
+
+    @property
+    def begin_token(self) -> int | None:
+        return self._tokens.begin_token
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        return self._tokens.tokenize(text, special=special)
+
+    # -- evaluation -------------------------------------------------------------------------------------------
+
+    @property
+    def cell_bytes(self) -> int:
+        return sum(layer.cell_bytes for layer in self._layers)
+
+    def reserve(self, cells: int) -> bool:
+        if cells <= self._cells:
+            return False
+        rounded = -(-cells // CELL_STEP) * CELL_STEP
+        try:
+            self._open(rounded)
+        except (RuntimeError, MemoryError, ValueError) as error:
+            self._open(0)
+            raise CapacityError(
+                f"no room for a cache of {rounded} tokens ({rounded * self.cell_bytes / 2**30:.1f} GiB): {error}",
+                hint="Give less with --memory-gb, or score shorter conversations.",
+            ) from error
+        return True
+
+    def _open(self, cells: int) -> None:
+        import mlx.core as mx
+
+        from .mlx_cells import CellCache, Places
+
+        self._cells, self._places, self._caches = 0, Places(0), list[CellCache]()
+        mx.clear_cache()  # what was freed goes back to the machine before as much is asked for again
+        self._caches = [CellCache(layer, cells) for layer in self._layers]
+        mx.eval(self._arrays)
+        self._cells, self._places = cells, Places(cells)
+
+    @property
+    def _arrays(self) -> list[Any]:
+        return [array for cache in self._caches for array in cache.arrays]
+
+    def evaluate(self, feeds: Sequence[Feed]) -> list[Logits]:
+        out: list[Logits] = []
+        for feed in feeds:
+            if feed.start != len(self._places.of(feed.sequence)):
+                raise BackendError(
+                    f"sequence {feed.sequence} has {len(self._places.of(feed.sequence))} tokens, not {feed.start}",
+                    where=self.name,
+                    hint="This is a fault of the plan.",
+                )
+            for tokens, wanted in _passes(feed.tokens, LAST_TOKENS[self._device] if feed.want_logits else 0):
+                self.before_pass()
+                out += self._pass(feed.sequence, tokens, wanted)
+        return out
+
+    def _pass(self, sequence: int, tokens: Sequence[int], wanted: bool) -> list[Logits]:
+        import mlx.core as mx
+
+        self._places.extend(sequence, len(tokens))
+        cells = self._places.of(sequence)
+        for cache in self._caches:
+            cache.begin(cells, len(tokens))
+        try:
+            logits = self._model(mx.array([list(tokens)]), cache=self._caches)
+            last = [logits[0, -1].astype(mx.float32)] if wanted else []
+            mx.eval(last, self._arrays)  # logits that nobody wants are never computed
+        except (RuntimeError, ValueError) as error:  # e.g. a type that the device does not compute in
+            raise BackendError(f"MLX could not evaluate the model: {error}", where=self.name) from error
+        self.work.passes += 1
+        self.work.tokens += len(tokens)
+        return [np.array(row) for row in last]
+
+    def fork(self, source: int, target: int, length: int) -> None:
+        self._places.fork(source, target, length)
+
+    def trim(self, sequence: int, length: int) -> None:
+        self._places.trim(sequence, length)
+
+    # -- the rest ---------------------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "backend": "mlx",
+            "library": mlx_versions(),
+            "device": self._device,
+            "weights": self._weights,
+            "cache": str(self._layers[0].dtype).rpartition(".")[2],
+            "pass_tokens": PASS_TOKENS,
+        }
+
+    @cached_property
+    def _weights(self) -> str:
+        """How most of the weights are stored, e.g. "bfloat16" or "8 bit"."""
+        quantised = self._folder.config.get("quantization")
+        if isinstance(quantised, Mapping) and "bits" in quantised:
+            return f"{quantised['bits']} bit"
+        sizes: dict[str, int] = {}
+        for tensor in (t for f in self._folder.files for t in f.tensors):
+            sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + math.prod(tensor.shape)
+        return max(sizes, key=sizes.__getitem__)
+
+    def close(self) -> None:
+        self._open(0)
+        self._model = None
+
+
+def _passes(tokens: Sequence[int], last: int) -> Iterator[tuple[Sequence[int], bool]]:
+    """Cuts of a feed, each with whether logits are taken after it; the last such cut has at most `last` tokens."""
+    first = max(0, len(tokens) - last)
+    for start in range(0, first, PASS_TOKENS):
+        yield tokens[start : min(first, start + PASS_TOKENS)], False
+    if last:
+        yield tokens[first:], True
