@@ -17,14 +17,22 @@ CONFIG, WEIGHTS, BASE = "adapter_config.json", "adapter_model.safetensors", "bas
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def save_adapter(model: Any, folder: Path, base: Path, revision: str | None = None, named: str | None = None) -> None:
+def save_adapter(
+    model: Any,
+    folder: Path,
+    base: Path,
+    revision: str | None = None,
+    named: str | None = None,
+    state: dict[str, Any] | None = None,
+) -> None:
     """Write the adapter of a PeftModel into `folder`, with the record of `base` that merging checks.
 
     named  what the settings call the base; its path on this machine where None
+    state  the model's weights where the model itself holds only a process's part of them
     """
     folder.mkdir(parents=True, exist_ok=True)
     # "auto" would ask the model hub whether the base's vocabulary had been changed
-    model.save_pretrained(folder, save_embedding_layers=False)
+    model.save_pretrained(folder, save_embedding_layers=False, state_dict=state)
     (folder / "README.md").unlink(missing_ok=True)  # peft's template of a card, empty
     if named is not None:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))

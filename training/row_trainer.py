@@ -47,11 +47,11 @@ def row_collator(rows: Sequence[Row], pad_token: int) -> Any:
 
 
 class RowTrainer(_Trainer):  # type: ignore[misc]
-    """`loss_kind`: see loss.py. Everything else is trl's."""
+    """`rows` are what the data set's indices mean; `loss_kind`: see loss.py. Everything else is trl's."""
 
-    def __init__(self, *args: Any, loss_kind: Kind, **words: Any) -> None:
-        super().__init__(*args, **words)
-        self.loss_kind = loss_kind
+    def __init__(self, *args: Any, rows: Sequence[Row], pad_token: int, loss_kind: Kind, **words: Any) -> None:
+        super().__init__(*args, data_collator=row_collator(rows, pad_token), **words)
+        self.rows, self.loss_kind = rows, loss_kind
         # compute_loss divides by the weights of all accumulated batches itself.
         self.loss_is_scaled_for_ga = True
         self.tokens_seen = 0

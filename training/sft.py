@@ -20,7 +20,7 @@ from .data_files import conversation_paths
 from .program import recipe_program
 from .recipe import Recipe
 from .sample_rows import FILE as SAMPLE_FILE
-from .stage import Made, Stage, finished, make
+from .stage import Made, Stage, finished, is_current, make, part_of
 from .target_rows import FILE as TARGETS_FILE
 
 if TYPE_CHECKING:
@@ -36,11 +36,18 @@ def train(recipe: Recipe, out: Path, say: Callable[[str], None] = click.echo) ->
     base = base_folder(recipe)
     stage = _stage(recipe, out, base)
 
-    def work(part: Path) -> None:
-        from .sft_run import run
+    def work(part: Path, say: Callable[[str], None] = say) -> None:
+        from .quiet import without_notices
+
+        with without_notices():
+            from .sft_run import run
 
         run(recipe, out, base, part, say)
 
+    if int(os.environ.get("RANK", "0")) > 0:  # the first process keeps the stage; the others compute with it
+        if not is_current(out, stage):
+            work(part_of(out, stage), lambda line: None)
+        return Made(out / NAME, None)
     return make(out, stage, work, resumable=True, say=say)
 
 

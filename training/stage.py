@@ -68,7 +68,7 @@ def make(
     Raises InputError where another program is making this stage, or an input changed while it was made.
     """
     out.mkdir(parents=True, exist_ok=True)
-    folder, part = out / stage.name, out / f".{stage.name}.part"
+    folder, part = out / stage.name, part_of(out, stage)
     with _alone(out, stage.name):
         _mend(folder)
         key = stage.key()
@@ -84,6 +84,16 @@ def make(
             raise InputError(f"an input of {stage.name} changed while it was read", hint="Run it again.")
         _put(part, folder, key, time.monotonic() - started)
     return Made(folder, why)
+
+
+def part_of(out: Path, stage: Stage) -> Path:
+    """The folder that `make` has filled."""
+    return out / f".{stage.name}.part"
+
+
+def is_current(out: Path, stage: Stage) -> bool:
+    """Whether `make` would reuse it."""
+    return _stale(out / stage.name, stage.key()) is None
 
 
 def finished(out: Path, name: str) -> Path:

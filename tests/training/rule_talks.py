@@ -43,7 +43,7 @@ class RuleTalk:
     id: str
     user: str
     reply: str
-    warmth: float
+    warmth: float | None
     alarm: bool
 
     @property
@@ -52,29 +52,37 @@ class RuleTalk:
         return {"id": self.id, "messages": messages, "metadata": {"scenario": self.id}}
 
 
-def rule_talks(count: int, seed: int = 0, words: int = 6) -> list[RuleTalk]:
+def rule_talks(count: int, seed: int = 0) -> list[RuleTalk]:
     """Drawn by `seed`; warm and cold, alarm and none are each about half, independent of each other."""
     rng = random.Random(seed)
-    return [_talk(f"t{seed}-{n:04d}", rng, words) for n in range(count)]
+    return [_talk(f"t{seed}-{n:04d}", rng) for n in range(count)]
 
 
-def _talk(id: str, rng: random.Random, words: int) -> RuleTalk:
+def _talk(id: str, rng: random.Random) -> RuleTalk:
     warm, alarm = rng.random() < 0.5, rng.random() < 0.5
-    user = _text(rng, rng.choice(ALARM if alarm else CALM), words)
-    reply = _text(rng, rng.choice(KIND if warm else HARSH), words)
+    user, reply = _text(rng, ALARM if alarm else CALM), _text(rng, KIND if warm else HARSH)
     return RuleTalk(id, user, reply, WARM if warm else COLD, alarm)
 
 
-def _text(rng: random.Random, word: str, words: int) -> str:
-    chosen = rng.choices(FILLER, k=words)
-    chosen.insert(rng.randrange(words + 1), word)
-    return " ".join(chosen)
+def _text(rng: random.Random, told: tuple[str, ...]) -> str:
+    """Three words that say nothing and two of a kind, in any order."""
+    words = rng.choices(FILLER, k=3) + rng.choices(told, k=2)
+    rng.shuffle(words)
+    return " ".join(words)
 
 
 def rows(talks: list[RuleTalk]) -> Iterator[dict[str, Any]]:
     for talk in talks:
         about = {"item_id": talk.id, "conversation": talk.id, "turn": 1, "rater": "rule", "rater_kind": "expert"}
-        yield {**about, "metric": "warmth", "score": talk.warmth, "status": "scored", "scale_min": 0, "scale_max": 5}
+        if talk.warmth is not None:  # else nobody rated it
+            yield {
+                **about,
+                "metric": "warmth",
+                "score": talk.warmth,
+                "status": "scored",
+                "scale_min": 0,
+                "scale_max": 5,
+            }
         flag = {"metric": "alarm", "score": int(talk.alarm), "status": "scored", "scale_min": 0, "scale_max": 1}
         yield {**about, **flag}
 
