@@ -7,6 +7,7 @@ Greatest differences are not compared: on a mixture of experts one near tie send
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +157,24 @@ def test_gemma4s_markers_keep_their_types(gemma4: Way) -> None:
     assert texts[105] == b"<|turn>"
     assert [int(types[i]) for i in (46, 47, 98, 105, 106)] == [3] * 5  # control
     assert [int(types[i]) for i in (48, 49, 50, 51, 52, 100, 101)] == [4] * 7  # user-defined
+
+
+def test_a_tokenizer_that_lost_a_marker_is_refused_where_the_converter_says_nothing(tmp_path: Path) -> None:
+    """As after saving with another class: `<|turn>` would be split into its letters, and every prompt be broken."""
+    source, folder = gemma4_checkpoint(), tmp_path / "model"
+    folder.mkdir()
+    for path in source.iterdir():
+        if not path.name.startswith("tokenizer"):
+            (folder / path.name).hardlink_to(path)
+    tokenizer = json.loads((source / "tokenizer.json").read_text())
+    tokenizer["added_tokens"] = [t for t in tokenizer["added_tokens"] if t["content"] != "<|turn>"]
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    settings = json.loads((source / "tokenizer_config.json").read_text())
+    assert settings.pop("sot_token") == "<|turn>"
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(WeightsError, match=r"<\|turn>.*ordinary text"):
+        to_gguf(folder, tmp_path / "out.gguf")
+    assert not list(tmp_path.glob("*out.gguf*"))
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("F16", AT_16_BITS), ("Q8_0", AT_8_BITS)])
