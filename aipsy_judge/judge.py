@@ -12,12 +12,15 @@ from .rubric import Rubric
 from .verdict import Verdict
 
 Rationale = Literal["always", "flagged", "never"]
+BackendChoice = Literal["auto", "llamacpp", "mlx"]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
     """How a judge is run. What does not concern a kind of judge is ignored by it.
 
+    backend           library that runs weights on this machine; "auto": MLX for a folder of safetensors, llama.cpp for
+                      a GGUF file
     threads           0: all processors this process may use
     memory_gb         GiB that the cache of a local judge may take
     window            leave out the oldest messages of what does not fit (recorded in the verdict), not refuse it
@@ -26,6 +29,7 @@ class JudgeOptions:
     unblessed         open a judge although the checks in its manifest did not pass (stands in every verdict)
     """
 
+    backend: BackendChoice = "auto"
     threads: int = 0
     memory_gb: float = 4.0
     window: bool = False

@@ -13,6 +13,7 @@ from .errors import ManifestError
 from .file_hash import file_sha256
 from .gguf_model import check_model
 from .manifest import MANIFEST, JudgeFile, Manifest, read_manifest
+from .model_folder import folder_template, model_files
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PACKAGE = Path(__file__).parent
@@ -76,15 +77,19 @@ def checked_file(folder: Path, file: JudgeFile) -> Path:
 
 
 def template_sha256(model: Path) -> str | None:
-    """sha256 of the chat template that a model's file carries, as UTF-8; None where it carries none. WeightsError."""
-    template = check_model(model).metadata.get("tokenizer.chat_template")
+    """sha256 of the chat template that a model's file or folder carries, as UTF-8; None where it carries none.
+    WeightsError."""
+    if model.is_dir():
+        template: object = folder_template(model)
+    else:
+        template = check_model(model).metadata.get("tokenizer.chat_template")
     return hashlib.sha256(template.encode()).hexdigest() if isinstance(template, str) else None
 
 
 def open_folder(folder: Path) -> tuple[Manifest, Path, Path | None]:
-    """A judge's manifest, and its model and adapter, all checked. Raises ManifestError."""
+    """A judge's manifest, and its model (a file, or the folder itself) and adapter, all checked. ManifestError."""
     manifest = read_manifest(folder)
-    model = checked_file(folder, manifest.model)
+    model = _checked_folder(folder, manifest) if manifest.is_folder else checked_file(folder, manifest.model)
     adapter = checked_file(folder, manifest.adapter) if manifest.adapter is not None else None
     found = template_sha256(model)
     if found != manifest.template_sha256:
@@ -93,3 +98,17 @@ def open_folder(folder: Path) -> tuple[Manifest, Path, Path | None]:
             f"the model carries {said}; the judge was trained with {manifest.template_sha256[:12]}", where=str(model)
         )
     return manifest, model, adapter
+
+
+def _checked_folder(folder: Path, manifest: Manifest) -> Path:
+    """All files of a model that is a folder, and no other that would have a part in what it says."""
+    for file in manifest.files:
+        checked_file(folder, file)
+    strange = {p.name for p in model_files(folder)} - {f.name for f in manifest.files}
+    if strange:
+        raise ManifestError(
+            f"{min(strange)} is not in the judge's manifest, and would be loaded with the others",
+            where=str(folder),
+            hint="Remove it, or fetch the judge again.",
+        )
+    return folder

@@ -16,8 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, mode
 
 from .atomic import write_text
 from .errors import ManifestError
+from .file_hash import combined_sha256
 from .golden import GoldenTurn
 from .strict_yaml import load_yaml
+from .tensor_folder import CONFIG
 
 MANIFEST = "manifest.yaml"
 FORMAT = 1
@@ -38,13 +40,14 @@ class _Model(BaseModel):
 class JudgeFile(_Model):
     """One file of weights.
 
-    role     the model, or a LoRA adapter beside it
+    role     the model, or a LoRA adapter beside it; of a model that is a folder, its config.json is the model and
+             every other file that has a part in what it says is a part
     name     file name; beside the manifest, or in the folder of `package` where one is named
     bytes    its exact size
     package  Python distribution that brings the file (an adapter can stand on a base that a package carries)
     """
 
-    role: Literal["model", "adapter"]
+    role: Literal["model", "adapter", "part"]
     name: Name
     bytes: Annotated[int, Field(gt=0)]
     sha256: Sha256
@@ -180,11 +183,27 @@ class Manifest(_Model):
     def adapter(self) -> JudgeFile | None:
         return next((f for f in self.files if f.role == "adapter"), None)
 
+    @property
+    def is_folder(self) -> bool:
+        """The model is the whole folder, not one file in it."""
+        return self.model.name == CONFIG
+
+    @property
+    def model_sha256(self) -> str:
+        """As file_hash.file_sha256 gives it for the model."""
+        if not self.is_folder:
+            return self.model.sha256
+        return combined_sha256({f.name: f.sha256 for f in self.files})
+
     @model_validator(mode="after")
     def _one_model(self) -> Manifest:
         roles = [f.role for f in self.files]
         if roles.count("model") != 1 or roles.count("adapter") > 1:
             raise ValueError("files: exactly one model and at most one adapter")
+        if self.is_folder and (self.adapter is not None or any(f.package is not None for f in self.files)):
+            raise ValueError(f"files: a model that is a folder ({CONFIG}) has no adapter and lies beside the manifest")
+        if not self.is_folder and "part" in roles:
+            raise ValueError(f"files: only a model that is a folder has parts; its model is {CONFIG}")
         return self
 
     @model_validator(mode="after")
@@ -194,7 +213,7 @@ class Manifest(_Model):
             return self
         if self.verify is None or not self.verify.passed:
             raise ValueError("blessed: wants a `verify` that passed")
-        own = Weighed(model=self.model.sha256, adapter=self.adapter.sha256 if self.adapter is not None else None)
+        own = Weighed(model=self.model_sha256, adapter=self.adapter.sha256 if self.adapter is not None else None)
         if self.verify.candidate != own:
             raise ValueError("blessed: `verify` is of other files than these")
         return self

@@ -12,9 +12,9 @@ from typing import Any
 from .chat_template import template_fault
 from .errors import WeightsError
 from .safetensors_file import TensorFile
-from .tensor_folder import INDEX, read_json, tensor_files
+from .tensor_folder import CONFIG, INDEX, read_json, tensor_files
 
-CONFIG, TOKENIZER = "config.json", "tokenizer.json"
+TOKENIZER = "tokenizer.json"
 _TEMPLATE, _SETTINGS, _GENERATION = "chat_template.jinja", "tokenizer_config.json", "generation_config.json"
 _SMALL_BYTES = 64 * 2**20  # of a JSON file of settings; published ones have up to some hundred kB
 _TOKENIZER_BYTES = 512 * 2**20  # Gemma 4's has 32 MB
@@ -22,10 +22,11 @@ _TOKENIZER_BYTES = 512 * 2**20  # Gemma 4's has 32 MB
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """config: of the text model, where config.json describes several. end_tokens: ids that end a generation, as named
+    """whole: config.json; config: its part on the text model, where it describes several. end_tokens: ids that end a generation, as named
     beside the tokenizer. context_tokens: longest position that the model was trained for."""
 
     path: Path
+    whole: Mapping[str, Any]
     config: Mapping[str, Any]
     tokenizer_config: Mapping[str, Any]
     chat_template: str | None
@@ -56,7 +57,7 @@ def open_model_folder(path: Path) -> ModelFolder:
         raise WeightsError(fault, where=str(path))
     generation = _settings(path / _GENERATION) if (path / _GENERATION).is_file() else {}
     ends = _ids(generation.get("eos_token_id")) | _ids(whole.get("eos_token_id")) | _ids(config.get("eos_token_id"))
-    return ModelFolder(path, config, tokenizer_config, template, ends, _context(path, config), files)
+    return ModelFolder(path, whole, config, tokenizer_config, template, ends, _context(path, config), files)
 
 
 def model_files(path: Path) -> list[Path]:

@@ -13,6 +13,8 @@ from .errors import InputError
 from .judge_folder import file_of, judge_folder
 from .known_judges import KnownJudge, installed_at, known_judges
 from .manifest import MANIFEST, Manifest, read_manifest
+from .model_folder import is_model_folder, model_files
+from .tensor_folder import CONFIG
 
 CARD = "README.md"
 Kind = Literal["known", "folder", "file", "ollama"]
@@ -22,7 +24,7 @@ Kind = Literal["known", "folder", "file", "ollama"]
 class NamedFile:
     """A file of weights. path None: not on this machine; sha256, bytes None: nobody has published them."""
 
-    role: Literal["model", "adapter"]
+    role: Literal["model", "adapter", "part"]
     name: str
     path: Path | None
     sha256: str | None = None
@@ -93,11 +95,15 @@ def _of_known(judge: KnownJudge) -> NamedWeights:
 
 
 def _of_bare_folder(folder: Path) -> NamedWeights:
+    if is_model_folder(folder):
+        rows = [("model" if p.name == CONFIG else "part", p) for p in model_files(folder)]
+        files = tuple(NamedFile(role, p.name, p) for role, p in rows)  # type: ignore[arg-type]
+        return NamedWeights(folder.resolve().name, "folder", files, folder=folder)
     found = sorted(folder.glob("*.gguf"))
     if len(found) == 1:
         return of_file(found[0], folder.resolve().name)
     if not found:
-        raise InputError(f"neither a {MANIFEST} nor a GGUF file is in this folder", where=str(folder))
+        raise InputError(f"neither a {MANIFEST} nor a GGUF file nor a {CONFIG} is in this folder", where=str(folder))
     raise InputError(
         f"{len(found)} GGUF files and no {MANIFEST} that says which is the judge",
         where=str(folder),

@@ -17,9 +17,7 @@ def open_local(
     name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, options: JudgeOptions
 ) -> LocalJudge:
     """See opening.open_judge."""
-    from .backends.amx import extra_buffers_work
-    from .backends.llamacpp import LlamaCpp, LlamaCppOptions
-    from .backends.trial import ensure_harmless
+    from .open_backend import open_backend
 
     weights = find_weights(name, unblessed=options.unblessed)
     if adapter is not None:
@@ -30,17 +28,7 @@ def open_local(
             hint="Leave out --contract: what it says when asked otherwise is no score.",
         )
     asked = load_contract(contract or weights.contract)
-    ensure_harmless(weights.model, weights.adapter)
-    backend = LlamaCpp(
-        weights.model,
-        LlamaCppOptions(
-            threads=options.threads,
-            cpu_moe=_layers_in_ram(options.cpu_moe, weights.model, options.memory_gb),
-            extra_bufts=extra_buffers_work(weights.model),
-        ),
-        weights.adapter,
-        weights.name,
-    )
+    backend = open_backend(weights, options)
     try:
         return LocalJudge(backend, weights, rubric, asked, memory_gb=options.memory_gb, window=options.window)
     except BaseException:
@@ -57,12 +45,3 @@ def _with_adapter(weights: Weights, adapter: Path) -> Weights:
             hint="Name the base by its file to put an adapter on it.",
         )
     return replace(weights, adapter=adapter)
-
-
-def _layers_in_ram(wanted: int | None, model: Path, cache_gb: float) -> int:
-    """`--cpu-moe`: a number as given; None ("auto") as many layers' experts as the GPU has no room for."""
-    if wanted is not None:
-        return wanted
-    from .expert_layers import expert_layers_in_ram
-
-    return expert_layers_in_ram(model, cache_gb)

@@ -13,12 +13,20 @@ _KEPT = ("rope_theta", "partial_rotary_factor")
 
 
 def older_rope_keys(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys to add to a config.json that says `rope_parameters` alone; none where nothing is to be added, or where
-    layers of different kinds have settings of their own, which the older keys cannot say.
+    """What to add to a config.json that says `rope_parameters` alone (also to its text_config); nothing where nothing
+    is missing, or where layers of different kinds have settings of their own, which the older keys cannot say.
 
     >>> older_rope_keys({"rope_parameters": {"rope_theta": 1e5, "rope_type": "default"}})
     {'rope_theta': 100000.0}
     """
+    text = config.get("text_config")
+    if isinstance(text, Mapping):
+        found = _missing(text)
+        return {"text_config": {**text, **found}} if found else {}
+    return _missing(config)
+
+
+def _missing(config: Mapping[str, Any]) -> dict[str, Any]:
     rope = config.get("rope_parameters")
     if not isinstance(rope, Mapping) or differs_by_layer(config):
         return {}

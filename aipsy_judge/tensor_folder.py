@@ -9,6 +9,7 @@ from typing import Any
 from .errors import WeightsError
 from .safetensors_file import TensorFile, read_tensor_file
 
+CONFIG = "config.json"
 INDEX = "model.safetensors.index.json"
 
 

@@ -13,6 +13,7 @@ from .judge_folder import judge_folder, open_folder
 from .known_judges import KnownJudge, fit, installed_at, known_judges
 from .machine import this_machine
 from .manifest import Manifest, read_manifest
+from .model_folder import is_model_folder, model_files
 from .reservations import Point
 
 
@@ -20,6 +21,7 @@ from .reservations import Point
 class Weights:
     """A judge's files and how it is to be asked; see manifest.Manifest for what a manifest says.
 
+    model             a GGUF file, or a folder of safetensors
     own_contract      it was trained on `contract` and is asked by no other
     rubric_hash       the rubric it was trained on; None: trained on none, so any may be asked
     temperatures      per slot, from calibration on validation data; 1 where not given
@@ -47,10 +49,16 @@ class Weights:
     blessed: bool | None = None
     remarks: tuple[str, ...] = ()
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the model, adapter aside."""
+        files = model_files(self.model) if self.model.is_dir() else [self.model]
+        return sum(path.stat().st_size for path in files)
+
 
 def find_weights(name_or_path: str | Path | None, *, unblessed: bool = False) -> Weights:
-    """Weights by a judge's name, a folder with a manifest, or a GGUF file. None: the best known judge that is
-    installed and fits.
+    """Weights by a judge's name, a folder with a manifest, a GGUF file, or a folder of safetensors. None: the best
+    known judge that is installed and fits.
 
     A file is recognised by its content where it is that of a known judge, and is asked as that one. Raises
     WeightsError if nothing of that name is on this machine, or a judge's file is damaged; and for a judge whose
@@ -65,20 +73,26 @@ def find_weights(name_or_path: str | Path | None, *, unblessed: bool = False) ->
         if judge.name == str(name_or_path):
             return _of_known(judge, _installed(judge), check=True)
     path = Path(name_or_path).expanduser()
+    if is_model_folder(path):
+        return _unknown(path, path.resolve().name, "folder")
     if not path.is_file():
         raise WeightsError(
             f"no judge or file is called {str(name_or_path)!r} on this machine",
-            hint="`aipsy-judge models list` shows the known judges; a GGUF file, or a folder with a manifest, can be "
-            "named by its path.",
+            hint="`aipsy-judge models list` shows the known judges; a GGUF file, a folder with a manifest, or one with "
+            "config.json and safetensors can be named by its path.",
         )
     for judge in known_judges():
         if file_sha256(path) == judge.file.sha256:
             return _of_known(judge, path, check=False)
+    return _unknown(path, path.stem, "file")
+
+
+def _unknown(path: Path, name: str, kind: str) -> Weights:
+    """Weights say nothing about what they were trained for."""
     return Weights(
-        name=path.stem,
+        name=name,
         model=path,
-        # A file says nothing about what it was trained for.
-        remarks=("weights given as a file: nothing shows that they were trained or checked as a judge",),
+        remarks=(f"weights given as a {kind}: nothing shows that they were trained or checked as a judge",),
         legal_mass_floor=UNTRAINED_FLOOR,
     )
 

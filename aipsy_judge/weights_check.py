@@ -14,7 +14,9 @@ from .gguf_adapter import check_adapter
 from .gguf_header import GgufHeader
 from .gguf_model import check_model
 from .known_judges import known_judges
+from .model_folder import open_model_folder
 from .named_weights import NamedFile, NamedWeights
+from .tensor_folder import CONFIG
 
 Tell = Callable[[str, int, int], None]
 PIECE_BYTES = 16 * 2**20
@@ -52,7 +54,7 @@ def verify_weights(named: NamedWeights, tell: Tell = lambda what, done, total: N
         for finding in _content(file, tell):
             sound = sound and finding.ok is True
             yield finding
-        if file.path is not None and sound:
+        if file.path is not None and sound and file.role != "part":
             finding, header = _structure(file, file.path, base)
             base = header if file.role == "model" else base
             yield finding
@@ -85,6 +87,8 @@ def _content(file: NamedFile, tell: Tell) -> Iterator[Finding]:
 
 def _structure(file: NamedFile, path: Path, base: GgufHeader | None) -> tuple[Finding, GgufHeader | None]:
     what = f"structure of the {file.role}"
+    if path.name == CONFIG:
+        return _structure_of_folder(path.parent), None
     try:
         if file.role == "model":
             header = check_model(path)
@@ -98,6 +102,17 @@ def _structure(file: NamedFile, path: Path, base: GgufHeader | None) -> tuple[Fi
     if file.role == "model" and not _is_known(arch):
         return Finding(what, False, f"the architecture {arch!r} is not known to the installed llama.cpp"), None
     return Finding(what, True, f"{len(header.tensors)} tensors, architecture {arch}"), header
+
+
+def _structure_of_folder(folder: Path) -> Finding:
+    """Settings, headers of the weights, and the template; which models mlx-lm knows, only loading tells."""
+    what = "structure of the model"
+    try:
+        found = open_model_folder(folder)
+    except AipsyJudgeError as error:
+        return Finding(what, False, error.message)
+    tensors = sum(len(f.tensors) for f in found.files)
+    return Finding(what, True, f"{tensors} tensors, architecture {found.config.get('model_type')}")
 
 
 def _is_known(architecture: str) -> bool:
@@ -118,7 +133,8 @@ def _claims(named: NamedWeights) -> Iterator[Finding]:
 
         model = next((f.path for f in named.files if f.role == "model" and f.path is not None), None)
         try:
-            found = template_sha256(model) if model is not None else None
+            folder_or_file = model.parent if model is not None and model.name == CONFIG else model
+            found = template_sha256(folder_or_file) if folder_or_file is not None else None
         except AipsyJudgeError:
             return  # said already, with the structure
         if model is not None:

@@ -3,8 +3,9 @@
     python -m quantize.to_mlx DIR --out DIR [--bits 8] [--group 64]
 
 mlx-lm converts. Routers of experts stay as they are stored: one that is off by little sends a token to another expert.
-config.json keeps every key of the source (mlx-lm drops some and others cannot do without them), tokenizer, template
-and generation settings are the source's byte by byte.
+config.json keeps every key of the source (mlx-lm drops some and others cannot do without them) and gains those that
+mlx-lm reads where the source says the same under newer names; tokenizer, template and generation settings are the
+source's byte by byte.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import click
 from aipsy_judge.atomic import sync_folder, write_text
 from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.errors import BackendError, MissingExtraError, WeightsError
+from aipsy_judge.rope_settings import older_rope_keys
 
 from .beside_weights import copy_beside
 from .checkpoint import Checkpoint, check_full_weights, open_checkpoint, read_json
@@ -111,6 +113,7 @@ def _is_quantised(path: str, module: Any) -> bool:
 def _restore(source: Path, made: Path) -> None:
     written = read_json(made / "config.json")
     config = read_json(source / "config.json") | {key: written[key] for key in _QUANTISATION if key in written}
+    config |= older_rope_keys(config)
     if "quantization" not in config:
         raise WeightsError("mlx-lm quantised nothing", where=str(source))
     for path in made.iterdir():

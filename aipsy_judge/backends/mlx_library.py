@@ -29,7 +29,7 @@ def need_mlx() -> None:
 def load_model(folder: ModelFolder) -> tuple[Any, list[Any]]:
     """The model, weights still on the disk, and the caches that the library would use with it. WeightsError."""
     try:
-        told = older_rope_keys(folder.config)
+        told = older_rope_keys(folder.whole)
         model, _ = _library("mlx_lm.utils").load_model(folder.path, lazy=True, model_config=told)
         caches = list(_library("mlx_lm.models.cache").make_prompt_cache(model))
     except Exception as error:  # it has no errors of its own

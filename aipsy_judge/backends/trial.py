@@ -22,6 +22,9 @@ from ..file_hash import file_sha256
 from ..gguf_adapter import check_adapter
 from ..gguf_model import check_model
 from ..known_judges import known_judges
+from ..model_folder import model_files, open_model_folder
+from .mlx_library import mlx_versions
+from .protocol import TokenBackend
 
 LEAST_SECONDS, BYTES_A_SECOND = 60.0, 50e6  # a slow disk reads so much
 # What the library takes beside the file: the vocabulary as texts, buffers of a small context.
@@ -34,15 +37,20 @@ _TEXT = 'Words, 123 and\n\tmore: \u00e9\u4e2d\U0001f614\u0000\x7f\ufffd {"a": nu
 
 
 def ensure_harmless(model: Path, adapter: Path | None = None) -> None:
-    """Raise WeightsError unless the files are published or shipped, or a child could load them; each asked once."""
-    header = check_model(model)
-    if adapter is not None:
-        check_adapter(adapter, header)
+    """Raise WeightsError unless the files are published or shipped, or a child could load them; each asked once.
+    `model` is a GGUF file, or a folder of safetensors (without adapter)."""
+    if model.is_dir():
+        open_model_folder(model)
+    else:
+        header = check_model(model)
+        if adapter is not None:
+            check_adapter(adapter, header)
     hashes = (file_sha256(model), file_sha256(adapter) if adapter is not None else "")
     shipped = adapter is None or adapter.resolve().is_relative_to(_SHIPPED)
     if shipped and hashes[0] in {j.file.sha256 for j in known_judges()}:
         return
-    key = "|".join((*hashes, f"llama-cpp-python {llama_cpp.__version__}"))
+    library = mlx_versions() if model.is_dir() else f"llama-cpp-python {llama_cpp.__version__}"
+    key = "|".join((*hashes, str(library)))
     if recall("trials", bool).get(key):
         return
     fault = try_files(model, adapter)
@@ -50,7 +58,7 @@ def ensure_harmless(model: Path, adapter: Path | None = None) -> None:
         raise WeightsError(
             f"a process that loaded it first did not end well: {fault}",
             where=str(adapter or model),
-            hint="The file is damaged, not fit for this version of llama.cpp, or hostile. Fetch it from its source.",
+            hint="It is damaged, not fit for the library as installed, or hostile. Fetch it from its source.",
         )
     remember("trials", recall("trials", bool) | {key: True})
 
@@ -58,7 +66,8 @@ def ensure_harmless(model: Path, adapter: Path | None = None) -> None:
 def try_files(model: Path, adapter: Path | None = None) -> str | None:
     """Load, render, tokenise and evaluate in a child; what went wrong, in words, or None."""
     words = [str(model)] + ([str(adapter)] if adapter is not None else [])
-    size = sum(Path(w).stat().st_size for w in words)
+    files = model_files(model) if model.is_dir() else [Path(w) for w in words]
+    size = sum(file.stat().st_size for file in files)
     seconds = LEAST_SECONDS + size / BYTES_A_SECOND
     command = [sys.executable, "-m", __name__, str(LEAST_BYTES + 2 * size), *words]
     try:
@@ -95,11 +104,9 @@ def _bound_memory(most_bytes: int) -> None:
 
 def _try(model: Path, adapter: Path | None) -> None:
     """What the child does."""
-    from .llamacpp import LlamaCpp, LlamaCppOptions
     from .protocol import Feed
 
-    options = LlamaCppOptions(threads=1, gpu_layers=0, extra_bufts=False, batch_tokens=64, micro_batch_tokens=64)
-    backend = LlamaCpp(model, options, adapter)
+    backend = _opened(model, adapter)
     if backend.chat_template is not None:
         _render_each(backend.chat_template, backend.special_tokens)
     tokens = [t for special in (False, True) for t in backend.tokenize(_TEXT, special=special)]
@@ -107,6 +114,17 @@ def _try(model: Path, adapter: Path | None) -> None:
     backend.reserve(len(tokens) + 1)
     backend.evaluate([Feed(0, 0, tokens, want_logits=True)])
     backend.close()
+
+
+def _opened(model: Path, adapter: Path | None) -> TokenBackend:
+    if model.is_dir():
+        from .mlxlm import MlxLm
+
+        return MlxLm(model)
+    from .llamacpp import LlamaCpp, LlamaCppOptions
+
+    options = LlamaCppOptions(threads=1, gpu_layers=0, extra_bufts=False, batch_tokens=64, micro_batch_tokens=64)
+    return LlamaCpp(model, options, adapter)
 
 
 def _render_each(template: str, special: Mapping[str, str]) -> None:

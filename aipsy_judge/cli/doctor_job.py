@@ -157,7 +157,7 @@ def _examine_files(files: Sequence[str], choice: JudgeChoice, probe: bool | None
             if not isinstance(judge, LocalJudge):
                 say("  it does not run in this process: time and memory are not estimated, nothing was sent")
                 return {**data, "conversations": inputs.conversations}
-            small = find_weights(choice.judge, unblessed=choice.unblessed).model.stat().st_size <= SMALL_BYTES
+            small = find_weights(choice.judge, unblessed=choice.unblessed).size_bytes <= SMALL_BYTES
             probe = small if probe is None else probe
             found = forecast(judge, inputs.read(), inputs.conversations, probe=probe)
     for line in forecast_words(found, inputs.units):

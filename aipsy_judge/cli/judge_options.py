@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from ..judge import Judge
+    from ..judge import BackendChoice, Judge
     from ..rubric import Rubric
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,6 +29,7 @@ class JudgeChoice:
     memory_gb: float
     timeout: float | None
     unblessed: bool = False
+    backend: BackendChoice | None = None
 
     def load_rubric(self) -> Rubric:
         """The rubric asked for. Raises RubricError."""
@@ -43,6 +44,7 @@ class JudgeChoice:
         from ..opening import open_judge
 
         options = JudgeOptions(
+            backend=self.backend or "auto",
             threads=self.threads,
             memory_gb=self.memory_gb,
             window=self.window,
@@ -85,11 +87,17 @@ _OPTIONS = (
     click.option(
         "--judge",
         metavar="NAME",
-        help="A known judge, a judge's folder, a GGUF file, openai:MODEL@URL or ollama:MODEL@URL.",
+        help="A known judge, a folder, a GGUF file, openai:MODEL@URL or ollama:MODEL@URL.",
     ),
     click.option("--rubric", metavar="FILE", help="A rubric of your own (default: aipsy-judge-v1)."),
     click.option("--contract", metavar="NAME", help="How weights of unknown origin are asked: full or compact."),
     click.option("--adapter", metavar="GGUF", help="A LoRA adapter beside the judge's weights."),
+    click.option(
+        "--backend",
+        type=click.Choice(["auto", "llamacpp", "mlx"]),
+        default="auto",
+        help="What runs local weights (default: MLX for a folder of safetensors, llama.cpp for a GGUF file).",
+    ),
     click.option("--window", is_flag=True, help="Leave out the oldest messages of what does not fit (recorded)."),
     click.option(
         "--cpu-moe", type=LayerCount(), default=0, help="Layers whose experts stay in RAM (mixture-of-experts models)."
@@ -105,7 +113,19 @@ _OPTIONS = (
     click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="For one answer of a server."),
     click.option("--unblessed", is_flag=True, help="Open a judge whose checks did not pass; every verdict says so."),
 )
-_NAMES = ("judge", "rubric", "contract", "adapter", "window", "cpu_moe", "threads", "memory_gb", "timeout", "unblessed")
+_NAMES = (
+    "judge",
+    "rubric",
+    "contract",
+    "adapter",
+    "backend",
+    "window",
+    "cpu_moe",
+    "threads",
+    "memory_gb",
+    "timeout",
+    "unblessed",
+)
 
 
 # What several judges have in common: all but who they are.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from aipsy_judge import open_backend
 from aipsy_judge import open_local as opening
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.judge import JudgeOptions
@@ -44,4 +45,4 @@ def test_a_file_that_is_no_model_is_refused_by_the_opening_with_its_path(tmp_pat
 @pytest.mark.parametrize(("wanted", "layers"), [(0, 0), (7, 7), (None, 3)])
 def test_experts_stay_in_ram_as_told_or_as_the_machine_asks_for(tmp_path, monkeypatch, wanted, layers):
     monkeypatch.setattr("aipsy_judge.expert_layers.expert_layers_in_ram", lambda model, cache_gb: 3)
-    assert opening._layers_in_ram(wanted, tmp_path / "m.gguf", 4.0) == layers
+    assert open_backend._layers_in_ram(wanted, tmp_path / "m.gguf", 4.0) == layers
