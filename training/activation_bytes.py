@@ -85,8 +85,9 @@ def _norms(sizes: Sizes, layer: Layer, work: Work) -> int:
 
 
 def _adapter(inputs: int, work: Work) -> int:
-    """An adapter keeps its input in float32 (peft casts a copy where activations are narrower), and what is between."""
-    return (SUMS * inputs if work.width < SUMS else 0) + SUMS * work.rank if work.rank else 0
+    """An adapter keeps a copy of its input, in the type it is computed in (autocast's, where activations are narrower
+    than the adapter), and what is between its two matrices; in one type throughout the input is not copied."""
+    return (work.width * inputs if work.width < SUMS else 0) + work.width * work.rank if work.rank else 0
 
 
 def passing(sizes: Sizes, work: Work) -> int:

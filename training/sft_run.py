@@ -26,6 +26,7 @@ from .collate import collate
 from .curves import FILE as CURVES
 from .curves import draw
 from .data_files import conversations
+from .first_batch import settle_first_batch
 from .hf_tokens import base_tokens
 from .judging import Exam, judge
 from .last_good import LastGood
@@ -74,6 +75,7 @@ def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
         short = exam.shortened(recipe.validation.units, recipe.seed)
         validation = Validation(part, short, recipe.validation, base, say)
     trainer = make_trainer(recipe, model, exam.tokens.tokenizer, rows, part, device)
+    settle_first_batch(trainer, recipe, device, say)
     fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, model, recipe))
     finish(recipe, trainer, exam, validation, part, base, say)
 

@@ -12,7 +12,6 @@ import gc
 import json
 import re
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,9 @@ def measure(asked: dict[str, Any]) -> dict[str, Any]:
     import torch
     from gemma4_small import small_model
 
+    from training.lora import adapt
+    from training.recipe import Lora
+
     torch.set_num_threads(1)
     torch.manual_seed(0)
     before = _resident()
@@ -37,10 +39,9 @@ def measure(asked: dict[str, Any]) -> dict[str, Any]:
     if asked["four_bit"]:
         _quantise(model)
     parts = _parts(model)
-    adapted = _adapted(model, asked["rank"])
+    adapted = adapt(model, Lora(rank=asked["rank"]), 0)
     if asked["checkpointing"]:
         model.activation_checkpointing_enable({"use_reentrant": False})
-    model.enable_input_require_grads()
     trained = [p for p in adapted.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(trained, lr=1e-4)
     for _ in range(2):  # after the first step gradients and the optimiser's states are there
@@ -73,7 +74,8 @@ def _step(model: Any, asked: dict[str, Any]) -> None:
     visible = torch.ones(size, size, dtype=torch.bool).tril().repeat(rows, 1, 1, 1)
     window = visible.triu(-1023)
     masks = {"full_attention": visible, "sliding_attention": window}
-    states = model.model(input_ids=ids, attention_mask=masks, use_cache=False).last_hidden_state.flatten(0, 1)
+    with torch.autocast("cpu", torch.bfloat16, enabled=asked["dtype"] == "bfloat16"):
+        states = model.model(input_ids=ids, attention_mask=masks, use_cache=False).last_hidden_state.flatten(0, 1)
     count = len(states)
     loss = soft_cross_entropy(
         states,
@@ -100,14 +102,6 @@ def _quantise(model: Any) -> None:
             made.weight = bnb.nn.Params4bit(module.weight.data, quant_type="nf4").to("cpu")
             model.set_submodule(name, made.requires_grad_(False))
     model.is_loaded_in_4bit = True
-
-
-def _adapted(model: Any, rank: int) -> Any:
-    from peft import LoraConfig, get_peft_model
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return get_peft_model(model, LoraConfig(r=rank, target_modules=TARGETS))
 
 
 def _parts(model: Any) -> dict[str, int]:
