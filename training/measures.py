@@ -34,8 +34,10 @@ class MetricMeasures:
 
 @dataclass(frozen=True, slots=True)
 class FlagMeasures:
-    """recall and precision of the flag, over `n` items of which `positives` have it set."""
+    """icc of the flag's probability with the target (0 or 1); recall and precision of the flag as it is said, over `n`
+    items of which `positives` have it set."""
 
+    icc: float | None
     recall: float | None
     precision: float | None
     n: int
@@ -44,7 +46,8 @@ class FlagMeasures:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """agreement    mean ICC(A,1) over the metrics that have one; None where none has: the measure of early stopping
+    """agreement    mean ICC(A,1) over the metrics and flags that have one; None where none has: what early stopping
+                 goes by
     tail_recall  share of all targets below their critical thresholds that the judge finds; None where there are none
     """
 
@@ -61,7 +64,10 @@ class Measures:
     @property
     def line(self) -> str:
         """The figures in a line."""
-        flags = ", ".join(f"{name} recall {_shown(f.recall)} of {f.positives}" for name, f in self.flags.items())
+        flags = ", ".join(
+            f"{name} recall {_shown(f.recall)} of {f.positives}, precision {_shown(f.precision)}"
+            for name, f in self.flags.items()
+        )
         tail = f"tail recall {_shown(self.tail_recall)} of {self.failures}"
         return f"{self.units} units: agreement {_shown(self.agreement)}, {tail}, {flags}"
 
@@ -74,7 +80,8 @@ def measure(judged: Sequence[Judged], rubric: Rubric) -> Measures:
     """All figures of one round of judging."""
     metrics = {m.name: _metric(judged, m.name, m.critical) for m in rubric.metrics}
     flags = {f.name: _flag(judged, f.name) for f in rubric.flags}
-    defined = [m.icc for m in metrics.values() if m.icc is not None]
+    figures = [m.icc for m in metrics.values()] + [f.icc for f in flags.values()]
+    defined = [value for value in figures if value is not None]
     failures = sum(m.failures for m in metrics.values())
     found = sum(round(m.tail * m.failures) for m in metrics.values() if m.tail is not None)
     return Measures(
@@ -133,9 +140,15 @@ def _flag(judged: Sequence[Judged], name: str) -> FlagMeasures:
     known = [(j.verdict.flags[name].value is True, j.item.flags[name].value) for j in judged]
     pairs = [(float(said), float(wanted)) for said, wanted in known if wanted is not None]
     if not pairs:
-        return FlagMeasures(None, None, 0, 0)
+        return FlagMeasures(None, None, None, 0, 0)
     both = make_pairs(*zip(*pairs, strict=True))
+    sure = [
+        (p, float(wanted))
+        for j in judged
+        if (p := j.verdict.flags[name].probability) is not None and (wanted := j.item.flags[name].value) is not None
+    ]
     return FlagMeasures(
+        icc=icc(sure, bootstrap=_NO_INTERVALS).value if sure else None,
         recall=flag_recall(both, bootstrap=_NO_INTERVALS).value,
         precision=flag_precision(both, bootstrap=_NO_INTERVALS).value,
         n=len(pairs),

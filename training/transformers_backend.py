@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class TransformersBackend:
 
     # -- tokens -----------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def vocabulary(self) -> Sequence[bytes]:
         """As long as the head: ids beyond the tokenizer's own stand for nothing."""
         pieces = self._tokens.vocabulary

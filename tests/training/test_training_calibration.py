@@ -70,7 +70,11 @@ def judged(n: int, wanted: float | None, score: Score, flag: bool | None, alarm:
         rationale_rater=None,
     )
     verdict = Verdict(
-        conversation_id=str(n), turn=1, content_hash="", scores={"warmth": score}, flags={"alarm": Flag(alarm)}
+        conversation_id=str(n),
+        turn=1,
+        content_hash="",
+        scores={"warmth": score},
+        flags={"alarm": Flag(alarm, probability=float(alarm or 0))},
     )
     return Judged(item, verdict)
 
@@ -93,6 +97,8 @@ def test_what_was_not_judged_is_not_agreed_with_and_a_failure_called_na_is_not_f
     assert (alarm.n, alarm.positives) == (4, 3)
     assert alarm.recall == pytest.approx(1 / 3)
     assert alarm.precision == 1.0
+    # probabilities 1, 0, 0, 0 with 1, 0, 1, 1: MSR 1/3, MSC 1/2, MSE 1/6, so (1/6) / (1/3 + 1/6 + 1/6)
+    assert alarm.icc == pytest.approx(0.25)
 
 
 def test_agreement_that_is_undefined_is_none_and_no_number() -> None:
