@@ -206,7 +206,8 @@ class LlamaCpp:
     def evaluate(self, feeds: Sequence[Feed]) -> list[Logits]:
         tokens, positions, sequences, wanted = _rows(feeds)
         out: list[Logits] = []
-        for start, stop in _chunks(wanted, self._options.batch_tokens, MAX_SEQUENCES):
+        # The library cuts a pass into micro-batches at the same places; cut here, an evaluation can end between two.
+        for start, stop in _chunks(wanted, self._options.micro_batch_tokens, MAX_SEQUENCES):
             self.before_pass()
             self._fill(tokens[start:stop], positions[start:stop], sequences[start:stop], wanted[start:stop])
             self._decode(stop - start)
@@ -247,8 +248,6 @@ class LlamaCpp:
         if not llama_cpp.llama_memory_seq_rm(self._memory, sequence, length, -1):
             raise BackendError(f"sequence {sequence} cannot be cut back to {length} tokens", where=self.name)
 
-    # -- the rest ---------------------------------------------------------------------------------------------
-
     # -- a sequence out of the cache and back ------------------------------------------------------------------
 
     @property
@@ -272,6 +271,8 @@ class LlamaCpp:
         forget_errors()
         buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
         return bool(llama_cpp.llama_state_seq_set_data(self._context, buffer, len(state), sequence) == len(state))
+
+    # -- the rest ---------------------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
         return {

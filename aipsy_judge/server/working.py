@@ -58,9 +58,18 @@ def may_join(first: Any, other: Any) -> bool:
 
 def work_on(judge: Judge, jobs: Sequence[Job], check: Check) -> None:
     """Settle the jobs' futures. Raises Cancelled between two passes of the engine where nobody waits any more."""
-    if isinstance(judge, LocalJudge):
-        judge.watch(check)
     check()
+    if not isinstance(judge, LocalJudge):
+        _work_on(judge, jobs, check)
+        return
+    judge.watch(check)
+    try:
+        _work_on(judge, jobs, check)
+    finally:
+        judge.watch(lambda: None)
+
+
+def _work_on(judge: Judge, jobs: Sequence[Job], check: Check) -> None:
     task = jobs[0].task
     if isinstance(task, CallTask):
         jobs[0].done.set_result(task.call(judge))
