@@ -22,8 +22,8 @@ _TOKENIZER_BYTES = 512 * 2**20  # Gemma 4's has 32 MB
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """whole: config.json; config: its part on the text model, where it describes several. end_tokens: ids that end a generation, as named
-    beside the tokenizer. context_tokens: longest position that the model was trained for."""
+    """whole: config.json; config: its part on the text model, where it describes several. end_tokens: ids that end a
+    generation, as named beside the tokenizer. context_tokens: longest position that the model was trained for."""
 
     path: Path
     whole: Mapping[str, Any]

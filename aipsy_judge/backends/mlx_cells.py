@@ -102,6 +102,24 @@ class CellCache:
             self._keys[:, :, begin:end] = keys[:, :, start : start + len(run)]
             self._values[:, :, begin:end] = values[:, :, start : start + len(run)]
 
+    def save(self, cells: Cells) -> bytes:
+        """Keys, then values, of these cells as they lie in memory."""
+        if not len(cells):
+            return b""
+        return b"".join(np.array(mx.view(part, mx.uint8)).tobytes() for part in self.read(cells))
+
+    def load(self, cells: Cells, saved: memoryview) -> memoryview:
+        """Take back what `save` gave; what follows it in `saved` is returned."""
+        parts = []
+        for heads, size in (self._layer.key_shape, self._layer.value_shape):
+            shape = (1, heads, len(cells), size * int(self._layer.dtype.size))
+            count = heads * shape[2] * shape[3]
+            parts.append(mx.view(mx.array(np.frombuffer(saved[:count], np.uint8).reshape(shape)), self._layer.dtype))
+            saved = saved[count:]
+        self.write(cells, *parts)
+        mx.eval(self.arrays)
+        return saved
+
     # -- what mlx-lm's models call ----------------------------------------------------------------------------
 
     def update_and_fetch(self, keys: Any, values: Any) -> tuple[Any, Any]:

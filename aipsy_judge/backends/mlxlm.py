@@ -28,6 +28,8 @@ PASS_TOKENS = 512
 # weights once a pass, however few its tokens; a processor is slow at computing, not at reading.
 LAST_TOKENS = {"gpu": 16, "cpu": 1}
 
+_MARK = b"mlx cells 1\n"  # before a sequence that was copied out
+
 
 class MlxLm:
     """See backends.protocol.TokenBackend.
@@ -155,6 +157,33 @@ class MlxLm:
 
     def trim(self, sequence: int, length: int) -> None:
         self._places.trim(sequence, length)
+
+    # -- a sequence out of the cache and back ------------------------------------------------------------------
+
+    @property
+    def cuts_change_nothing(self) -> bool:
+        """Not claimed: the kernels of a GPU differ with the number of rows, and no Mac was at hand to measure them."""
+        return False
+
+    @property
+    def micro_batch_tokens(self) -> int:
+        return PASS_TOKENS
+
+    def save_sequence(self, sequence: int) -> bytes:
+        cells = self._places.of(sequence)
+        return b"".join([_MARK, len(cells).to_bytes(4, "little"), *(cache.save(cells) for cache in self._caches)])
+
+    def load_sequence(self, sequence: int, state: bytes) -> bool:
+        head = len(_MARK) + 4
+        count = int.from_bytes(state[len(_MARK) : head], "little")
+        if state[: len(_MARK)] != _MARK or len(state) != head + count * self.cell_bytes:
+            return False
+        self.trim(sequence, 0)
+        cells = self._places.extend(sequence, count)
+        rest = memoryview(state)[head:]
+        for cache in self._caches:
+            rest = cache.load(cells, rest)
+        return True
 
     # -- the rest ---------------------------------------------------------------------------------------------
 
