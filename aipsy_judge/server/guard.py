@@ -15,9 +15,8 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import InputError
 from ..strict_json import dumps
@@ -25,6 +24,9 @@ from .error_body import error_body
 from .metrics import Metrics
 from .refusal import Refusal
 from .serving import ServeOptions
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 OPEN_PATHS = ("/health",)  # say only that the server is up; asked by supervisors that hold no token
 DRAIN_BYTES = 256 * 2**20  # of a body that is too large, read and thrown away so that the client reads the answer

@@ -9,18 +9,12 @@ from dataclasses import dataclass
 import uvicorn
 
 from ..errors import InputError
-from ..judge import Judge
-from ..local_judge import LocalJudge
 from .answering import warm_up
 from .app import make_app
-from .guard import check_options
-from .metrics import Metrics
-from .naming import names_of
+from .assembly import make_served as make_served
 from .patient_protocol import PatientProtocol
-from .prefix_file import prefix_file
-from .scheduler import Scheduler
-from .serving import Served, ServeOptions
-from .working import CallTask, may_join, work_on
+from .serving import Served
+from .working import CallTask
 
 KEEP_ALIVE_SECONDS = 75
 HEADER_BYTES = 64 * 1024
@@ -44,20 +38,6 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._served.scheduler.refuse_waiting()
         await super().shutdown(sockets)
-
-
-def make_served(judge: Judge, options: ServeOptions) -> Served:
-    """The judge with its thread; raises InputError for options that would leave it open to others."""
-    check_options(options)
-    if isinstance(judge, LocalJudge):
-        if options.parallel == 1:  # several in one plan are another plan: nothing of it is kept
-            judge.engine.trunks.keep(int(options.park_gb * 2**30))
-        if options.keep_prefix:
-            judge.engine.trunks.head_store = prefix_file(judge)
-    scheduler = Scheduler(
-        lambda jobs, check: work_on(judge, jobs, check), limit=options.queue, width=options.parallel, may_join=may_join
-    )
-    return Served(judge, names_of(judge), scheduler, options, Metrics())
 
 
 def listen(host: str, port: int) -> Listening:

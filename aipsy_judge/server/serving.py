@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-
-from starlette.requests import Request
+from typing import TYPE_CHECKING
 
 from ..judge import Judge, Rationale
 from .metrics import Metrics
 from .naming import Names
 from .scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from starlette.requests import Request  # not needed by whoever asks the judge in the same process
 
 
 @dataclass(frozen=True, slots=True)
