@@ -29,8 +29,10 @@ def need_mlx() -> None:
 def load_model(folder: ModelFolder) -> tuple[Any, list[Any]]:
     """The model, weights still on the disk, and the caches that the library would use with it. WeightsError."""
     try:
+        library = _library("mlx_lm.utils")
+        library.maybe_set_recommended_wired_limit()  # or macOS pages out weights that fill most of the memory
         told = older_rope_keys(folder.whole)
-        model, _ = _library("mlx_lm.utils").load_model(folder.path, lazy=True, model_config=told)
+        model, _ = library.load_model(folder.path, lazy=True, model_config=told)
         caches = list(_library("mlx_lm.models.cache").make_prompt_cache(model))
     except Exception as error:  # it has no errors of its own
         kind = folder.config.get("model_type")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..backends.mlx_library import mlx_versions
 from ..backends.server_name import parse_server_name
 from ..backends.slot_window import slot_window
 from ..backends.trap import honours_schema
@@ -37,7 +38,7 @@ def examine(files: Sequence[str], choice: JudgeChoice, probe: bool | None, json_
     """Machine, judges and, with `files`, what judging them will take."""
     say = _speaker(json_file)
     machine, build = this_machine(), llama_build()
-    for line in machine_words(machine, build):
+    for line in (*machine_words(machine, build), *mlx_words(machine, mlx_versions())):
         say(line)
     say("judges:")
     judges = list(_judges(machine))
@@ -47,6 +48,7 @@ def examine(files: Sequence[str], choice: JudgeChoice, probe: bool | None, json_
     data: dict[str, Any] = {
         "machine": asdict(machine),
         "llama_cpp": asdict(build) if build is not None else None,
+        "mlx": mlx_versions(),
         "judges": judges,
     }
     if choice.judge is not None and choice.judge.split(":", 1)[0].lower() in ("openai", "ollama"):
@@ -92,6 +94,15 @@ def machine_words(machine: Machine, build: LlamaBuild | None) -> Iterator[str]:
         flag = "GGML_METAL" if machine.is_apple_silicon else "GGML_CUDA"
         yield "  this build leaves the GPU idle; to use it:"
         yield f"  CMAKE_ARGS=-D{flag}=on pip install --force-reinstall --no-cache-dir llama-cpp-python"
+
+
+def mlx_words(machine: Machine, versions: str | None) -> Iterator[str]:
+    """The installed MLX; on a Mac without it, how to get it. Elsewhere it is no loss."""
+    if versions is not None:
+        where = "the Mac's GPU" if machine.is_apple_silicon else "the processor, slowly"
+        yield f"mlx: {versions}, computes on {where}; runs folders of safetensors"
+    elif machine.is_apple_silicon:
+        yield "mlx: not installed; it runs folders of safetensors: pip install 'aipsy-judge[mlx]'"
 
 
 def prove_judge(name: str, choice: JudgeChoice, json_file: str | None) -> int:

@@ -34,7 +34,8 @@ def write_small_folder(folder: Path, **config: Any) -> Path:
     save_file(_tensors(CONFIG | config), folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(CONFIG | config))
     (folder / "generation_config.json").write_text('{"eos_token_id": [257, 259]}')
-    (folder / "tokenizer_config.json").write_text('{"bos_token": "<|s|>", "eos_token": {"content": "<|e|>"}}')
+    eos = {"__type": "AddedToken", "content": "<|e|>", "lstrip": False, "normalized": False, "rstrip": False}
+    (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<|s|>", "eos_token": eos}))
     (folder / "chat_template.jinja").write_text(TEMPLATE)
     _write_tokenizer(folder / "tokenizer.json")
     return folder

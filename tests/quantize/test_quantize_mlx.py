@@ -13,6 +13,7 @@ import torch
 from gemma4_small import write_small_checkpoint
 from safetensors.torch import load_file
 from small_checkpoints import write_base
+from small_folder import write_small_folder
 from taught import divergence, foreign_warnings_off, hf_logits
 
 from aipsy_judge.errors import InputError, MissingExtraError, WeightsError
@@ -48,13 +49,13 @@ def eight_bits(source: Path) -> MadeFolder:
     return to_mlx(source, source.parent / "8bit")
 
 
-def mlx_logits(folder: Path) -> np.ndarray:
+def mlx_logits(folder: Path, tokens: list[int] = TOKENS) -> np.ndarray:
     import mlx.core as mx
     from mlx_lm import load
 
     model, _ = load(str(folder))
     model.set_dtype(mx.float32)  # arithmetic at 16 bits would blur more than 8-bit weights do
-    return np.array(model(mx.array([TOKENS]))[0].astype(mx.float32))
+    return np.array(model(mx.array([tokens]))[0].astype(mx.float32))
 
 
 @needs_mlx
@@ -126,3 +127,15 @@ def test_without_mlx_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(MissingExtraError, match="mlx-lm"):
         to_mlx(base, tmp_path / "out")
     assert not list(tmp_path.glob("*out*"))
+
+
+@needs_mlx
+@pytest.mark.slow
+def test_rotary_settings_under_their_newer_name_are_written_under_the_older_too(tmp_path: Path) -> None:
+    """Or mlx-lm takes a default base for them without a word, and every position is turned by the wrong angle."""
+    source = write_small_folder(tmp_path / "llama")
+    made = to_mlx(source, tmp_path / "8bit", group=32)
+    assert json.loads((made.path / "config.json").read_text())["rope_theta"] == 500.0
+    tokens = list(range(40, 90))
+    near = np.median(divergence(hf_logits(source, tokens), mlx_logits(made.path, tokens)))
+    assert near < 0.01
