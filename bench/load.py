@@ -26,8 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -35,14 +34,12 @@ from typing import Any
 import httpx
 
 from aipsy_judge.conversation import Conversation, Message
-from aipsy_judge.judge import JudgeOptions
+from aipsy_judge.judge import Judge, JudgeOptions
 from aipsy_judge.opening import open_judge
-from aipsy_judge.strict_json import loads
-from aipsy_judge.transcripts import to_dict
 from aipsy_judge.verdict import verdict_to_dict
 
-USERS = ("I failed my exam.", "I cannot sleep.", "My cat is ill.", "They laughed at me.", "I am alone a lot.")
-REPLIES = ("That hurts.", "Cheer up!", "What would help?", "It is only a phase.", "Who could be with you?")
+from .load_client import TALKS, Told, ask, client, talk
+
 WARM_CALLS = 100  # memory is counted from here: by then every buffer has its size
 
 
@@ -58,44 +55,6 @@ class Part:
     wall_seconds: float = 0.0
     median_seconds: float = 0.0
     slowest_seconds: float = 0.0
-
-
-@dataclass
-class Told:
-    """What one client reports."""
-
-    answers: list[tuple[int, Any]] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    failed: int = 0
-    retries: int = 0
-
-
-def talk(number: int) -> Conversation:
-    """One of 25 short talks."""
-    user, reply = USERS[number % 5], REPLIES[number // 5 % 5]
-    return Conversation(f"talk-{number % 25}", (Message("user", user), Message("assistant", reply)))
-
-
-def client(url: str, numbers: Sequence[int], report: Connection) -> None:
-    """Ask for talks one after another; report a call at a time, so that a killed client's calls are not counted."""
-    with httpx.Client(base_url=url, timeout=600, trust_env=False) as http:
-        for number in numbers:
-            told = Told()
-            begun = time.perf_counter()
-            while (answer := _ask(http, number)).status_code == 503:
-                told.retries += 1
-                time.sleep(min(2.0, float(answer.headers["Retry-After"])))
-            told.seconds.append(time.perf_counter() - begun)
-            if answer.status_code == 200:
-                told.answers.append((number, answer.json()["verdicts"]))
-            else:
-                told.failed += 1
-            report.send(told)
-    report.close()
-
-
-def _ask(http: httpx.Client, number: int) -> httpx.Response:
-    return http.post("/v1/score", json={"rationale": "never", **to_dict(talk(number))})
 
 
 def run_part(
@@ -122,7 +81,7 @@ def run_part(
                 open_ends.remove(end)
                 continue
             _count(part, told, expected, exact=exact)
-            seconds += told.seconds
+            seconds.append(told.seconds)
         if kill and not killed and part.answered >= clients * calls // 3:
             killed = True
             for process in processes[:kill]:
@@ -139,7 +98,7 @@ def _count(part: Part, told: Told, expected: dict[int, Any], *, exact: bool) -> 
     part.retries += told.retries
     for number, verdicts in told.answers:
         part.answered += 1
-        wanted = expected[number % 25]
+        wanted = expected[number % TALKS]
         part.wrong += (verdicts if exact else _values(verdicts)) != (wanted if exact else _values(wanted))
 
 
@@ -149,12 +108,8 @@ def _values(verdicts: Any) -> Any:
 
 def measured(judge: str, contract: str, clients: int, calls: int, parallel: int, queue: int) -> dict[str, Any]:
     """All parts, on a server of its own."""
-    options = JudgeOptions(threads=1)
-    with open_judge(judge, contract=contract, options=options) as opened:
-        expected = {
-            n: loads(json.dumps([verdict_to_dict(v) for v in opened.score(talk(n), rationale="never")]))
-            for n in range(25)
-        }
+    with open_judge(judge, contract=contract, options=JudgeOptions(threads=1)) as opened:
+        expected = {n: _scored(opened, n) for n in range(TALKS)}
     with _Server(judge, contract, parallel, queue) as server:
         exact = parallel == 1
         run_part("warm", server.url, expected, 4, WARM_CALLS // 4, kill=0, exact=exact)
@@ -172,6 +127,14 @@ def measured(judge: str, contract: str, clients: int, calls: int, parallel: int,
             "idle_afterwards": idle,
             "cancelled": int(server.metric('jobs_total{end="cancelled"}')),
         }
+
+
+def _scored(judge: Judge, number: int) -> Any:
+    """What `score` says of a talk, as it comes out of JSON."""
+    told = talk(number)
+    messages = tuple(Message(m["role"], m["content"]) for m in told["messages"])
+    verdicts = judge.score(Conversation(told["id"], messages), rationale="never")
+    return json.loads(json.dumps([verdict_to_dict(v) for v in verdicts]))
 
 
 class _Server:
@@ -209,7 +172,7 @@ class _Server:
             if time.monotonic() > end:
                 return False
             time.sleep(0.1)
-        return _ask(self._http, 0).status_code == 200
+        return ask(self._http, 0).status_code == 200
 
     def __exit__(self, *_: object) -> None:
         self._http.close()

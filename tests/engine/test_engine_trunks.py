@@ -84,7 +84,7 @@ def growing(seed: int, turns: int) -> list[list[int]]:
     return [[*HEAD, *chain(*said[: n + 1]), 30 + seed % 5, 36] for n in range(turns)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=10),
     st.sampled_from([1, 3]),
