@@ -1,0 +1,85 @@
+"""A judge that is served elsewhere by `aipsy-judge serve`, asked on the wire that Ollama's clients speak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from ..backends.server_name import is_loopback
+from ..errors import AccessError, AipsyJudgeError, BackendError, ContractError, InputError
+from ..server.answering import Answer, Chat
+from ..server.working import Tokens
+
+ANSWER_SECONDS = 600.0
+
+
+def checked_address(url: str) -> str:
+    """The server's address without /v1 or a slash at its end. Raises InputError."""
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.query and not parts.username
+        _ = parts.port
+    except ValueError:
+        whole = False
+    if not whole:
+        raise InputError("is no address of a server", where=f"base_url {url}", hint="http://127.0.0.1:11434")
+    return url.rstrip("/").removesuffix("/v1")
+
+
+async def asked_of(address: str, model: str, chat: Chat, *, token: str | None, seconds: float | None) -> Answer:
+    """The answer of the model at `address`. Raises BackendError (retryable where the server says so or cannot be
+    reached), AccessError, ContractError (409), InputError (what it refuses)."""
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": m.role, "content": m.text} for m in chat.messages],
+        "stream": False,
+        "options": {"num_predict": chat.limit} if chat.limit is not None else {},
+    }
+    if chat.schema is not None:
+        body["format"] = dict(chat.schema)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        async with httpx.AsyncClient(timeout=seconds or ANSWER_SECONDS, trust_env=not is_loopback(address)) as client:
+            answer = await client.post(f"{address}/api/chat", json=body, headers=headers)
+    except httpx.HTTPError as error:
+        raise BackendError(
+            f"the judge's server does not answer: {type(error).__name__}", where=address, retryable=True
+        ) from error
+    return _read(address, answer)
+
+
+def _read(address: str, answer: httpx.Response) -> Answer:
+    try:
+        data = answer.json()
+    except ValueError:
+        data = None
+    if answer.status_code != httpx.codes.OK:
+        raise _error(address, answer.status_code, data)
+    message = data.get("message") if isinstance(data, Mapping) else None
+    text = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(data, Mapping) or not isinstance(text, str) or "error" in data:
+        raise BackendError("the server's answer is not one of a chat", where=address)
+    about = data.get("aipsy_judge")
+    tokens = Tokens(_count(data.get("prompt_eval_count")), _count(data.get("eval_count")))
+    return Answer(text, tokens, about if isinstance(about, Mapping) else {})
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _error(address: str, status: int, data: Any) -> AipsyJudgeError:
+    said = data.get("error") if isinstance(data, Mapping) else None
+    message = f"HTTP {status}: {said if isinstance(said, str) else 'no reason given'}"
+    match status:
+        case 401 | 403 | 404 | 421:
+            return AccessError(message, where=address)
+        case 409:
+            return ContractError(message, where=address)
+        case 400 | 413 | 422:
+            return InputError(message, where=address)
+        case _:
+            return BackendError(message, where=address, retryable=status in (429, 502, 503, 504))
