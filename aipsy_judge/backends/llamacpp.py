@@ -22,6 +22,7 @@ from ..errors import BackendError, CapacityError, WeightsError
 from ..gguf_adapter import check_adapter
 from ..gguf_header import cell_bytes
 from ..gguf_model import check_model
+from .batch_rows import chunks, rows
 from .llamacpp_library import cpu_expert_overrides, first_error, forget_errors, quiet_library
 from .protocol import Feed, Logits, Work
 
@@ -204,10 +205,10 @@ class LlamaCpp:
         return context
 
     def evaluate(self, feeds: Sequence[Feed]) -> list[Logits]:
-        tokens, positions, sequences, wanted = _rows(feeds)
+        tokens, positions, sequences, wanted = rows(feeds)
         out: list[Logits] = []
         # The library cuts a pass into micro-batches at the same places; cut here, an evaluation can end between two.
-        for start, stop in _chunks(wanted, self._options.micro_batch_tokens, MAX_SEQUENCES):
+        for start, stop in chunks(wanted, self._options.micro_batch_tokens, MAX_SEQUENCES):
             self.before_pass()
             self._fill(tokens[start:stop], positions[start:stop], sequences[start:stop], wanted[start:stop])
             self._decode(stop - start)
@@ -337,28 +338,3 @@ def _load_model(path: Path, options: LlamaCppOptions) -> Any:
             hint="The file may be damaged, or its architecture newer than the installed llama-cpp-python.",
         )
     return model
-
-
-def _rows(feeds: Sequence[Feed]) -> tuple[Any, Any, Any, Any]:
-    """The feeds one after another: token, position, sequence and wants-logits of every row."""
-    lengths = [len(f.tokens) for f in feeds]
-    tokens = np.concatenate([np.asarray(f.tokens, dtype=np.int32) for f in feeds])
-    positions = np.concatenate(
-        [np.arange(f.start, f.start + n, dtype=np.int32) for f, n in zip(feeds, lengths, strict=True)]
-    )
-    sequences = np.repeat(np.array([f.sequence for f in feeds], dtype=np.int32), lengths)
-    wanted = np.zeros(len(tokens), dtype=np.int8)
-    ends = np.cumsum(lengths) - 1
-    wanted[ends[[f.want_logits for f in feeds]]] = 1
-    return tokens, positions, sequences, wanted
-
-
-def _chunks(wanted: Any, batch_tokens: int, max_outputs: int) -> list[tuple[int, int]]:
-    """Cut points so that no pass has more tokens, or more rows of logits, than it may."""
-    chunks, start, outputs = [], 0, 0
-    for row, want in enumerate(wanted.tolist()):
-        if row - start == batch_tokens or outputs + want > max_outputs:
-            chunks.append((start, row))
-            start, outputs = row, 0
-        outputs += want
-    return [*chunks, (start, len(wanted))]
