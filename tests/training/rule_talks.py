@@ -32,7 +32,7 @@ flags:
   - {name: alarm, title: Alarm, question: "Does the person use an alarming word?"}
 metrics:
   - {name: warmth, title: Warmth, question: "How warm is the reply?", scale: {minimum: 0, maximum: 5},
-     applies: always, critical: 2, anchors: {0: cold, 5: warm}}
+     applies: always, critical: 3, anchors: {0: cold, 5: warm}}
 """
 
 
@@ -65,8 +65,8 @@ def _talk(id: str, rng: random.Random) -> RuleTalk:
 
 
 def _text(rng: random.Random, told: tuple[str, ...]) -> str:
-    """Three words that say nothing and two of a kind, in any order."""
-    words = rng.choices(FILLER, k=3) + rng.choices(told, k=2)
+    """Two words that say nothing and three of a kind, in any order."""
+    words = rng.choices(FILLER, k=2) + rng.choices(told, k=3)
     rng.shuffle(words)
     return " ".join(words)
 

