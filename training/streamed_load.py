@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import bitsandbytes
 import torch
@@ -40,9 +40,16 @@ class _Loading:
     model: nn.Module
     device: torch.device
     dtype: torch.dtype
-    waiting: frozenset[int]
     missing: set[str]
     unknown: list[str] = field(default_factory=list)
+
+
+class StoredTensor(Protocol):
+    """A tensor that is read when asked for, whole (`[:]`) or one entry of its first axis: safetensors' slices."""
+
+    def get_shape(self) -> list[int]: ...
+
+    def __getitem__(self, index: Any, /) -> Tensor: ...
 
 
 def load_four_bit(
@@ -53,14 +60,26 @@ def load_four_bit(
     The experts of `on_host` layers stay in the machine's memory (see host_layers). WeightsError on anything missing,
     unknown, of another shape, or of another architecture.
     """
-    config = _text_config(folder)
+    return fill_four_bit(_text_config(folder), _stored(folder), device, on_host=on_host, dtype=dtype, where=str(folder))
+
+
+def fill_four_bit(
+    config: Gemma4TextConfig,
+    tensors: Iterable[tuple[str, StoredTensor]],
+    device: torch.device,
+    *,
+    on_host: int,
+    dtype: torch.dtype,
+    where: str,
+) -> nn.Module:
+    """The same from named tensors, in any order, wherever they come from."""
     model = _empty(config, dtype)
     required = {name for name in model.state_dict() if name != "lm_head.weight"}
     _four_bit_modules(model, device, frozenset(host_order(config.num_hidden_layers)[:on_host]))
-    load = _Loading(model, device, dtype, frozenset(host_order(config.num_hidden_layers)[:on_host]), required)
-    for shard in _shards(folder):
-        _read_shard(shard, load)
-    _check(folder, load)
+    load = _Loading(model, device, dtype, required)
+    for name, stored in tensors:
+        _take(name, stored, load, where)
+    _check(where, load)
     model.lm_head.weight = model.model.embed_tokens.weight  # type: ignore[union-attr]
     put_on_host(model, on_host, device)
     model.requires_grad_(False)
@@ -146,20 +165,25 @@ def _shards(folder: Path) -> list[Path]:
     return shards
 
 
-def _read_shard(shard: Path, load: _Loading) -> None:
-    with safe_open(shard, framework="pt", device="cpu") as file:
-        for stored in file.keys():  # noqa: SIM118  # not a mapping
-            name = _local_name(stored)
-            if name is None:
-                continue
-            if name not in load.missing:
-                load.unknown.append(stored)
-                continue
-            try:
-                _place(name, file.get_slice(stored), load)
-            except WeightsError as error:
-                raise WeightsError(f"{stored}: {error.message}", where=str(shard), hint=error.hint) from error
-            load.missing.discard(name)
+def _stored(folder: Path) -> Iterator[tuple[str, StoredTensor]]:
+    for shard in _shards(folder):
+        with safe_open(shard, framework="pt", device="cpu") as file:
+            for name in file.keys():  # noqa: SIM118  # not a mapping
+                yield name, file.get_slice(name)
+
+
+def _take(stored_name: str, stored: StoredTensor, load: _Loading, where: str) -> None:
+    name = _local_name(stored_name)
+    if name is None:
+        return
+    if name not in load.missing:
+        load.unknown.append(stored_name)
+        return
+    try:
+        _place(name, stored, load)
+    except WeightsError as error:
+        raise WeightsError(f"{stored_name}: {error.message}", where=where, hint=error.hint) from error
+    load.missing.discard(name)
 
 
 def _local_name(stored: str) -> str | None:
@@ -169,14 +193,15 @@ def _local_name(stored: str) -> str | None:
     return re.sub(r"^model\.language_model\.", "model.", stored)
 
 
-def _place(name: str, stored: Any, load: _Loading) -> None:
+def _place(name: str, stored: StoredTensor, load: _Loading) -> None:
     experts = EXPERTS.fullmatch(name)
     if experts is not None:
         _place_experts(load, experts.group(1), experts.group(3), stored)
         return
     owner_name, _, own = name.rpartition(".")
     owner = load.model.get_submodule(owner_name)
-    value = stored[:].to(load.dtype)
+    # A copy: what is read is a view, which would keep all of its file in memory.
+    value = stored[:].to(load.dtype, copy=True)
     expected = getattr(owner, own).shape
     if value.shape != expected:
         raise WeightsError(f"is {tuple(value.shape)}, not {tuple(expected)}")
@@ -195,23 +220,23 @@ def _place_linear(owner: Any, value: Tensor, device: torch.device) -> None:
     owner.weight = weight.to(device)
 
 
-def _place_experts(load: _Loading, owner: str, projection: str, stored: Any) -> None:
+def _place_experts(load: _Loading, owner: str, projection: str, stored: StoredTensor) -> None:
     experts = load.model.get_submodule(owner)
     assert isinstance(experts, NF4Experts)
     expected: Stack = getattr(experts.layout, projection)
     if list(stored.get_shape()) != [expected.experts, expected.rows, expected.columns]:
         raise WeightsError(f"is {stored.get_shape()}, not {[expected.experts, expected.rows, expected.columns]}")
     for expert in range(expected.experts):
-        weight = stored[expert].to(load.device, load.dtype)
-        pack_expert(experts.layout, experts.packed, projection, expert, weight)
+        # Not named: the next is read when this one is gone.
+        pack_expert(experts.layout, experts.packed, projection, expert, stored[expert].to(load.device, load.dtype))
 
 
-def _check(folder: Path, load: _Loading) -> None:
+def _check(where: str, load: _Loading) -> None:
     for what, names in (("missing", sorted(load.missing)), ("unknown", load.unknown)):
         if names:
             raise WeightsError(
                 f"{len(names)} tensors are {what}, the first: {', '.join(names[:3])}",
-                where=str(folder),
+                where=where,
                 hint="The folder must hold one whole Gemma 4 checkpoint of this config.json.",
             )
     inner: Any = load.model.model
@@ -219,7 +244,7 @@ def _check(folder: Path, load: _Loading) -> None:
     inner.embed_tokens.embed_scale = inner.embed_tokens.embed_scale.to(load.device)
     empty = [name for name, tensor in _all_tensors(load.model) if tensor.is_meta and name != "lm_head.weight"]
     if empty:
-        raise WeightsError(f"{', '.join(empty[:3])} would have no values", where=str(folder))
+        raise WeightsError(f"{', '.join(empty[:3])} would have no values", where=where)
 
 
 def _all_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
