@@ -1,13 +1,14 @@
 # make demo   install and judge the example conversations with a real model on this machine
 # make check  ruff, mypy and the quick tests (under 30 s once installed)
 # make test   everything, with the real models
+# make gpu    the tests that need a CUDA device; what they measure is added to docs/log.md
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed-demo
 
-.PHONY: demo check test clean
+.PHONY: demo check test gpu clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +38,10 @@ check: $(STAMP)
 
 test: check
 	$(BIN)/pytest -q -m slow
+
+gpu: $(STAMP)
+	@$(BIN)/python -c "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 'make gpu: PyTorch sees no CUDA device')"
+	AIPSY_JUDGE_GPU_LOG=docs/log.md $(BIN)/pytest -q -rA -m gpu tests/gpu
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
