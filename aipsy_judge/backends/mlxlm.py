@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..errors import BackendError, CapacityError
-from ..model_folder import open_model_folder
+from ..model_folder import ModelFolder, open_model_folder
 from .folder_tokens import FolderTokens
 from .mlx_library import load_model, mlx_versions, need_mlx
 from .protocol import Feed, Logits, Work
 
+if TYPE_CHECKING:
+    from .mlx_cells import Cells, Layer
+
+T = TypeVar("T")
 MAX_SEQUENCES = 256  # as llama.cpp's, so that both follow the same plan
 CELL_STEP = 2048  # the cache grows in such steps
 PASS_TOKENS = 512
@@ -32,20 +37,17 @@ _MARK = b"mlx cells 1\n"  # before a sequence that was copied out
 
 
 class MlxLm:
-    """See backends.protocol.TokenBackend.
+    """See backends.protocol.TokenBackend. What MLX is asked happens on one thread of its own: its arrays belong to the
+    thread that made them, and a server asks from several.
 
     Raises WeightsError for a folder that cannot be judged with, MissingExtraError where mlx-lm is not installed.
     """
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         need_mlx()
-        import mlx.core as mx
-
-        from .mlx_cells import look_at
-
         folder = open_model_folder(path)
-        self._model, caches = load_model(folder)
-        self._layers, size = look_at(self._model, caches, str(path))
+        self._thread = ThreadPoolExecutor(1, "mlx")
+        self._model, self._layers, size, self._device = self._on_thread(_load, folder)
         self._tokens = FolderTokens(folder, size)
         self._folder = folder
         self.name = name or folder.path.resolve().name
@@ -53,9 +55,11 @@ class MlxLm:
         self.context_tokens = folder.context_tokens
         self.work = Work()
         self.before_pass: Callable[[], None] = lambda: None
-        self._device = str(mx.default_device().type).rpartition(".")[2]
         self._cells = 0
-        self._open(0)
+        self._on_thread(self._open, 0)
+
+    def _on_thread(self, work: Callable[..., T], *words: Any) -> T:
+        return self._thread.submit(work, *words).result()
 
     # -- tokens -----------------------------------------------------------------------------------------------
 
@@ -97,9 +101,9 @@ class MlxLm:
             return False
         rounded = -(-cells // CELL_STEP) * CELL_STEP
         try:
-            self._open(rounded)
+            self._on_thread(self._open, rounded)
         except (RuntimeError, MemoryError, ValueError) as error:
-            self._open(0)
+            self._on_thread(self._open, 0)
             raise CapacityError(
                 f"no room for a cache of {rounded} tokens ({rounded * self.cell_bytes / 2**30:.1f} GiB): {error}",
                 hint="Give less with --memory-gb, or score shorter conversations.",
@@ -132,14 +136,13 @@ class MlxLm:
                 )
             for tokens, wanted in _passes(feed.tokens, LAST_TOKENS[self._device] if feed.want_logits else 0):
                 self.before_pass()
-                out += self._pass(feed.sequence, tokens, wanted)
+                self._places.extend(feed.sequence, len(tokens))
+                out += self._on_thread(self._pass, self._places.of(feed.sequence), tokens, wanted)
         return out
 
-    def _pass(self, sequence: int, tokens: Sequence[int], wanted: bool) -> list[Logits]:
+    def _pass(self, cells: Cells, tokens: Sequence[int], wanted: bool) -> list[Logits]:
         import mlx.core as mx
 
-        self._places.extend(sequence, len(tokens))
-        cells = self._places.of(sequence)
         for cache in self._caches:
             cache.begin(cells, len(tokens))
         try:
@@ -170,7 +173,9 @@ class MlxLm:
         return PASS_TOKENS
 
     def save_sequence(self, sequence: int) -> bytes:
-        cells = self._places.of(sequence)
+        return self._on_thread(self._save, self._places.of(sequence))
+
+    def _save(self, cells: Cells) -> bytes:
         return b"".join([_MARK, len(cells).to_bytes(4, "little"), *(cache.save(cells) for cache in self._caches)])
 
     def load_sequence(self, sequence: int, state: bytes) -> bool:
@@ -179,11 +184,12 @@ class MlxLm:
         if state[: len(_MARK)] != _MARK or len(state) != head + count * self.cell_bytes:
             return False
         self.trim(sequence, 0)
-        cells = self._places.extend(sequence, count)
-        rest = memoryview(state)[head:]
-        for cache in self._caches:
-            rest = cache.load(cells, rest)
+        self._on_thread(self._load, self._places.extend(sequence, count), memoryview(state)[head:])
         return True
+
+    def _load(self, cells: Cells, state: memoryview) -> None:
+        for cache in self._caches:
+            state = cache.load(cells, state)
 
     # -- the rest ---------------------------------------------------------------------------------------------
 
@@ -209,8 +215,20 @@ class MlxLm:
         return max(sizes, key=sizes.__getitem__)
 
     def close(self) -> None:
-        self._open(0)
+        self._on_thread(self._open, 0)
         self._model = None
+        self._thread.shutdown()
+
+
+def _load(folder: ModelFolder) -> tuple[Any, list[Layer], int, str]:
+    """The model, its layers, how many logits it gives, and the device it runs on ("gpu" or "cpu")."""
+    import mlx.core as mx
+
+    from .mlx_cells import look_at
+
+    model, caches = load_model(folder)
+    layers, size = look_at(model, caches, str(folder.path))
+    return model, layers, size, str(mx.default_device().type).rpartition(".")[2]
 
 
 def _passes(tokens: Sequence[int], last: int) -> Iterator[tuple[Sequence[int], bool]]:

@@ -204,7 +204,7 @@ def _listed(served: Served) -> dict[str, Any]:
         "name": served.names.listed,
         "model": served.names.listed,
         "modified_at": served.started_at,
-        "size": weights.model.stat().st_size if weights is not None else 0,
+        "size": weights.size_bytes if weights is not None else 0,
         "digest": _digest(judge),
         "details": _details(judge),
         "aipsy_judge": _lane(judge),
@@ -220,9 +220,12 @@ def _digest(judge: Judge) -> str:
 
 
 def _details(judge: Judge) -> dict[str, Any]:
+    stored = ""
+    if isinstance(judge, LocalJudge):
+        stored = "safetensors" if judge.weights.model.is_dir() else "gguf"
     return {
         "parent_model": "",
-        "format": "gguf" if isinstance(judge, LocalJudge) else "",
+        "format": stored,
         "family": judge.lane.judge.partition("@")[0],
         "families": None,
         "parameter_size": "",

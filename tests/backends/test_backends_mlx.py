@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def alone(backend: Any, path: list[int]) -> np.ndarray:
     """Logits after `path`, evaluated whole by the library's own way, without any cache."""
     import mlx.core as mx
 
-    return np.array(backend._model(mx.array([path]))[0, -1].astype(mx.float32))
+    return backend._on_thread(lambda: np.array(backend._model(mx.array([path]))[0, -1].astype(mx.float32)))
 
 
 @pytest.mark.parametrize(("name", "long"), [("llama", 590), ("gemma", 150)])
@@ -84,7 +85,7 @@ def test_branches_and_reused_cells_give_the_logits_of_each_path_alone(name: str,
     backend = request.getfixturevalue(name)
     rng = np.random.default_rng(5)
     draw = lambda n: rng.integers(0, 250, n).tolist()  # noqa: E731
-    backend._open(0)
+    backend._on_thread(backend._open, 0)
     backend.reserve(1000)
     trunk, rest = draw(long), draw(20)
     backend.evaluate([Feed(0, 0, trunk)])
@@ -135,7 +136,7 @@ def test_rotary_settings_under_their_newer_name_are_not_lost(llama: Any, tmp_pat
     older = MlxLm(write_small_folder(tmp_path / "older", rope_theta=CONFIG["rope_parameters"]["rope_theta"]))
     np.testing.assert_array_equal(alone(older, path), alone(llama, path))
     # what the library makes of the folder by itself, which is why it is told
-    older._model = load_model(llama._folder.path)[0]
+    older._model = older._on_thread(load_model, llama._folder.path)[0]
     assert np.abs(alone(older, path) - alone(llama, path)).max() > 0.1
 
 
@@ -220,7 +221,7 @@ def test_logits_are_llama_cpps_of_the_same_weights(gemma: Any) -> None:
     theirs = LlamaCpp(gemma4_f32_gguf(), PLAIN)
     tokens = theirs.tokenize("Rate the reply: that is a heavy thing to carry home. " * 9, special=False)
     assert len(tokens) > 100  # beyond the window
-    gemma._open(0)
+    gemma._on_thread(gemma._open, 0)
     pairs = list(zip(branched(gemma, tokens), branched(theirs, tokens), strict=True))
     theirs.close()
     assert np.median([divergence(b, a) for a, b in pairs]) < 1e-4
@@ -272,7 +273,7 @@ def same(ours: list[Verdict], theirs: list[Verdict]) -> tuple[set[Any], list[flo
 @pytest.mark.parametrize("contract", [COMPACT, FULL], ids=lambda c: c.name)
 def test_the_engine_reads_the_same_slots_of_gemma_4(gemma: Any, contract: Any) -> None:
     theirs = LlamaCpp(gemma4_f32_gguf(), PLAIN)
-    gemma._open(0)
+    gemma._on_thread(gemma._open, 0)
     seen, apart = same(verdicts(gemma, contract), verdicts(theirs, contract))
     theirs.close()
     assert np.median(apart) < 1e-4
@@ -305,7 +306,7 @@ def test_a_plan_one_branch_wide_reads_what_a_wide_one_reads(llama: Any) -> None:
     """Little memory: branches one after another, each on cells of the trunk that it shares."""
     wide = verdicts(llama, COMPACT)
     most = llama._places._uses.nonzero()[0].size
-    llama._open(0)
+    llama._on_thread(llama._open, 0)
     judge = LocalJudge(llama, Weights("m", smollm2()), load_rubric(), COMPACT)
     cells = judge.forecast(TALK).cells  # type: ignore[union-attr]
     assert most <= cells
@@ -346,6 +347,13 @@ def test_an_evaluation_that_was_ended_leaves_the_judge_usable(llama: Any) -> Non
         judge.score(TALK, rationale="never")
     judge.watch(lambda: None)
     assert max(same(judge.score(TALK, rationale="never"), before)[1]) == 0
+
+
+def test_threads_that_ask_in_turn_get_what_one_thread_gets(llama: Any) -> None:
+    judge = LocalJudge(llama, Weights("m", smollm2()), load_rubric(), COMPACT)
+    before = judge.score(TALK, rationale="never")
+    with ThreadPoolExecutor(1) as other:
+        assert max(same(other.submit(judge.score, TALK, rationale="never").result(), before)[1]) == 0
 
 
 PROGRAM = """
