@@ -20,7 +20,7 @@ from training.recipe_reading import load_recipe
 from training.row_trainer import RowTrainer
 from training.rows import Row, RowTree, Target
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 CPU = torch.device("cpu")
 RECIPE = Path(__file__).resolve().parents[2] / "recipes" / "gemma4-16gb.yaml"

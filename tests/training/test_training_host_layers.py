@@ -18,6 +18,8 @@ from training.allocated import allocation_peak, peak_of, resident_bytes
 from training.host_layers import expert_layers, host_order, on_host, put_on_host, settle
 from training.nf4_experts import NF4Experts
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CPU = torch.device("cpu")
 # Experts are most of this model, as they are of the real one.
 SHAPE = {"num_hidden_layers": 12, "num_experts": 8, "vocab_size": 64, "moe_intermediate_size": 512}
@@ -66,6 +68,7 @@ def test_moving_more_never_brings_a_layer_back() -> None:
         assert len(after) == max(len(before), count)
 
 
+@pytest.mark.slow
 def test_results_are_the_same_wherever_experts_lie() -> None:
     model = _model()
     expected = _step(model)
@@ -88,6 +91,7 @@ def test_the_longest_batch_settles_within_the_budget_by_moving_layers() -> None:
     assert peak_of(lambda: _step(model), model, CPU) <= budget
 
 
+@pytest.mark.slow
 def test_what_fits_at_once_is_left_alone() -> None:
     model = _model()
     settled = settle(model, lambda: _step(model), CPU, 10**12)
@@ -110,6 +114,7 @@ def test_running_out_of_memory_moves_layers_and_tries_again() -> None:
     assert settled.on_host < 12
 
 
+@pytest.mark.slow
 def test_a_batch_that_cannot_fit_ends_with_what_to_lower() -> None:
     model = _model()
     with pytest.raises(CapacityError, match="with the experts of all 12 layers") as caught:
@@ -135,6 +140,7 @@ def test_the_measured_peak_is_that_of_the_tensors_alive_together() -> None:
     assert abs(allocation_peak(work) - 12_000_000) < 20_000
 
 
+@pytest.mark.slow
 def test_experts_on_the_host_count_only_as_staged() -> None:
     model = _model()
     before = resident_bytes(model)

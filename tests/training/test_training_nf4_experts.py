@@ -17,6 +17,8 @@ from training.expert_staging import Staging, next_needed
 from training.nf4_experts import NF4Experts
 from training.nf4_packing import Layout, Stack, pack_expert, unpack_expert
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 REAL = Layout(Stack(128, 1408, 2816), Stack(128, 2816, 704))  # a layer of Gemma 4 26B-A4B
 
 
@@ -146,6 +148,7 @@ def test_parts_do_not_overlap_and_start_where_a_kernel_can_read_them() -> None:
     assert end <= layout.bytes
 
 
+@pytest.mark.slow
 def test_one_real_expert_survives_packing() -> None:
     layout = Layout(Stack(1, 1408, 2816), Stack(1, 64, 64))
     packed = torch.zeros(layout.bytes, dtype=torch.uint8)
@@ -274,6 +277,7 @@ def _model_step(model: nn.Module) -> tuple[Tensor, dict[str, Tensor]]:
     return loss.detach(), {n: p.grad for n, p in model.named_parameters() if p.requires_grad}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")  # peft 0.21 asks by the old name
 def test_loss_and_every_adapter_gradient_of_the_model_are_those_of_the_dequantised_weights() -> None:
     torch.manual_seed(0)

@@ -13,6 +13,8 @@ from random_run import run_on_random_weights
 from training.model_sizes import read_sizes
 from training.recipe_reading import load_recipe
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

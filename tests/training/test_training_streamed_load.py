@@ -18,6 +18,8 @@ from training.allocated import resident_bytes
 from training.host_layers import expert_layers, on_host
 from training.streamed_load import load_four_bit
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CPU = torch.device("cpu")
 LAYER = "model.language_model.layers.0."
 
@@ -103,6 +105,7 @@ def test_resident_bytes_by_part_are_those_of_nf4(checkpoint: Path) -> None:
     assert all(m.weight.nbytes == m.in_features * m.out_features // 2 for m in linear)
 
 
+@pytest.mark.slow
 def test_experts_of_some_layers_stay_in_the_machines_memory(checkpoint: Path) -> None:
     here, there = load_four_bit(checkpoint, CPU), load_four_bit(checkpoint, CPU, on_host=3)
     assert on_host(there) == 3
@@ -111,6 +114,7 @@ def test_experts_of_some_layers_stay_in_the_machines_memory(checkpoint: Path) ->
         assert torch.equal(here(input_ids=_tokens()).logits, there(input_ids=_tokens()).logits)
 
 
+@pytest.mark.slow
 def test_a_text_only_checkpoint_is_read_as_well(tmp_path: Path, checkpoint: Path) -> None:
     _rewritten(checkpoint, tmp_path, lambda tensors: {n.replace("language_model.", ""): t for n, t in tensors.items()})
     config = json.loads((checkpoint / "config.json").read_text())["text_config"] | {"model_type": "gemma4_text"}
@@ -121,11 +125,13 @@ def test_a_text_only_checkpoint_is_read_as_well(tmp_path: Path, checkpoint: Path
     assert torch.equal(text, whole)
 
 
+@pytest.mark.slow
 def test_a_gradient_reaches_every_adapter(checkpoint: Path) -> None:
     grads = _learn(load_four_bit(checkpoint, CPU))
     assert len(grads) == 2 * (6 * 7 - 1)  # the full layer has no v_proj
 
 
+@pytest.mark.slow
 def test_judging_between_training_steps_does_not_cut_the_gradient(checkpoint: Path) -> None:
     # bitsandbytes repacks a weight in a forward pass without gradients, on CPUs with bf16 arithmetic; no gradient
     # would flow through that layer's weight from then on, to whatever adapter lies below it.
