@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rule_talks import RUBRIC as RULE
 
+from aipsy_judge.contract import COMPACT
+from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.rubric import parse_rubric
 from aipsy_judge.verdict import Flag, NotApplicable, Reading, Score, Scored, Unscored, Verdict
 from training.curves import draw, smoothed
-from training.judging import Judged
+from training.judging import Exam, Judged, _upto
 from training.measures import measure
 from training.recipe import Validate
 from training.target_rows import FlagTarget, MetricTarget, TargetRow
@@ -111,6 +114,34 @@ def test_agreement_that_is_undefined_is_none_and_no_number() -> None:
 def test_legal_mass_is_taken_of_metrics_and_flags_that_were_read() -> None:
     verdict = judged(1, 1.0, Scored(1.0, reading(1.0)), True, True).verdict
     assert list(legal_masses(verdict)) == [0.99]
+
+
+def exam_of(sizes: dict[str, int]) -> Exam:
+    """`sizes`: conversation -> rated turns."""
+    blank = judged(0, None, Unscored("missing"), None, None).item
+    items = [
+        replace(blank, item_id=f"{name}:{n}", conversation=name, turn=n)
+        for name, size in sizes.items()
+        for n in range(1, size + 1)
+    ]
+    return Exam(RULE_RUBRIC, COMPACT, tuple(items), {}, None, None, Path(), False)  # type: ignore[arg-type]
+
+
+def test_a_shorter_exam_is_of_whole_conversations_and_the_same_for_the_same_seed() -> None:
+    exam = exam_of({f"c{n}": 3 for n in range(10)})
+    first, again, other = exam.shortened(8, 1), exam.shortened(8, 1), exam.shortened(8, 2)
+    assert first.items == again.items
+    assert first.items != other.items
+    assert len(first.items) == 6  # two conversations of three; a third would be more than 8
+    assert len({i.conversation for i in first.items}) == 2
+    assert len(exam_of({"long": 9}).shortened(4, 1).items) == 4  # where none fits whole, a part is better than nothing
+
+
+def test_a_conversation_is_judged_up_to_its_last_rated_turn() -> None:
+    said = [Message(role, str(n)) for n in range(3) for role in ("user", "assistant")]
+    (item, _) = exam_of({"c": 2}).items
+    assert [m.content for m in _upto(Conversation("c", tuple(said)), [item]).messages] == ["0", "0"]
+    assert len(_upto(Conversation("c", tuple(said)), [item, replace(item, turn=None)]).messages) == 6
 
 
 def rounds_of(folder: Path, *agreements: float | None, patience: int | None = 2) -> Validation:
