@@ -7,13 +7,15 @@ is arithmetic, this is the device's own word.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .host_layers import Settled, expert_layers, settle
 from .recipe import Recipe
 from .row_trainer import RowTrainer
+
+if TYPE_CHECKING:
+    from .host_layers import Settled
 
 # CUDA's context lies outside what PyTorch reserves. Supposed, from reports.
 CONTEXT_BYTES = 500_000_000
@@ -32,7 +34,11 @@ def settle_first_batch(
     context), or `budget_bytes`. None where nothing can be moved: no 4-bit experts, or a CPU without a budget given.
     Leaves weights, gradients, counters and the random state as they were. CapacityError where nothing fits.
     """
-    if not expert_layers(trainer.model) or (device.type == "cpu" and budget_bytes is None):
+    if recipe.memory.base_bits != 4 or (device.type == "cpu" and budget_bytes is None):
+        return None
+    from .host_layers import expert_layers, settle  # bitsandbytes, which no other run needs
+
+    if not expert_layers(trainer.model):
         return None
     budget = budget_bytes if budget_bytes is not None else budget_for(recipe, trainer)
     seen = trainer.tokens_seen
