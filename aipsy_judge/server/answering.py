@@ -117,6 +117,7 @@ async def _from_seat(served: Served, chat: Chat, text: str, gone: Gone) -> Answe
         **who,
         "turn": seat.turn,
         "content_hash": verdict.content_hash,
+        "evaluated_tokens": judged.tokens.evaluated,
         "notes": [*verdict.notes, *([f"forged_layout:{seat.forged}"] if seat.forged else [])],
         "suspected_injection": list(verdict.suspected_injection),
         "provenance": dict(verdict.provenance),

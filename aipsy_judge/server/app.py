@@ -31,6 +31,8 @@ _POST = {
     "/api/embed": ollama_wire.elsewhere,
     "/api/embeddings": ollama_wire.elsewhere,
     "/api/create": ollama_wire.elsewhere,
+    "/v1/completions": ollama_wire.elsewhere,
+    "/v1/embeddings": ollama_wire.elsewhere,
     "/api/copy": ollama_wire.elsewhere,
     "/v1/chat/completions": openai_chat.completions,
     "/chat/completions": openai_chat.completions,  # clients whose base address lacks the /v1

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import threading
 import time
+from contextlib import closing
 
 import httpx
 import jsonschema
@@ -26,6 +27,8 @@ from aipsy_judge.server.prefix_file import PrefixFile
 from aipsy_judge.transcripts import to_dict
 from aipsy_judge.verdict import NotApplicable, Scored, Unscored, verdict_to_dict
 
+ollama = pytest.importorskip("ollama")
+openai = pytest.importorskip("openai")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
@@ -196,30 +199,28 @@ PROMPT = [
 
 @pytest.mark.parametrize("schema", [FORM, REASON_FIRST, NINETEEN], ids=["a form", "a reason first", "nineteen metrics"])
 def test_a_schema_is_answered_whole_and_legally_the_same_over_all_wires(compact, schema):
-    with at_work(compact) as work:
-        chat = {"model": "aipsy-judge", "messages": PROMPT, "stream": False, "format": schema}
-        wanted = {"type": "json_schema", "json_schema": {"name": "form", "schema": schema, "strict": True}}
-        first = work.post("/api/chat", chat)
-        assert first.status_code == 200, first.text
-        content = first.json()["message"]["content"]
-        jsonschema.validate(json.loads(content), schema)
-        assert list(json.loads(content)) == list(schema["properties"])
-        again = work.post("/api/chat", chat).json()
-        other = work.post(
-            "/v1/chat/completions", {"model": "aipsy-judge", "messages": PROMPT, "response_format": wanted}
-        ).json()
-        response = work.post(
-            "/v1/responses",
-            {
-                "model": "aipsy-judge",
-                "instructions": PROMPT[0]["content"],
-                "input": [PROMPT[1]],
-                "text": {"format": {"type": "json_schema", "name": "form", "schema": schema}},
-            },
-        ).json()
-        readings = again["aipsy_judge"]["readings"]
-    assert content == again["message"]["content"] == other["choices"][0]["message"]["content"]
-    assert content == response["output"][0]["content"][0]["text"]
+    form = {"name": "form", "schema": schema, "strict": True}
+    with (
+        at_work(compact) as work,
+        openai.OpenAI(base_url=f"{work.url}/v1", api_key="none", max_retries=0) as other,
+    ):
+        chat = ollama.Client(host=work.url, trust_env=False)
+        with closing(chat._client):  # it has no way of its own
+            first, again = (chat.chat("aipsy-judge", PROMPT, format=schema) for _ in range(2))
+        whole = other.chat.completions.create(
+            model="aipsy-judge", messages=PROMPT, response_format={"type": "json_schema", "json_schema": form}
+        )
+        response = other.responses.create(
+            model="aipsy-judge",
+            instructions=PROMPT[0]["content"],
+            input=[PROMPT[1]],
+            text={"format": {"type": "json_schema", **form}},
+        )
+    content = first.message.content
+    jsonschema.validate(json.loads(content), schema)
+    assert list(json.loads(content)) == list(schema["properties"])
+    readings = whole.model_extra["aipsy_judge"]["readings"]
+    assert content == again.message.content == whole.choices[0].message.content == response.output_text
     assert all(0 < r["confidence"] <= 1 for r in readings.values())
 
 
