@@ -9,7 +9,10 @@ import httpx
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from .disconnect import gone
 from .refusal import Refusal
+from .scheduler import Cancelled
+from .waiting import unless_gone
 
 LIST_SECONDS = 2.0  # a client waits five for the list, and this server's own part of it must come
 ANSWER_SECONDS = 600.0
@@ -56,10 +59,13 @@ async def pass_on(request: Request, address: str) -> Response:
             headers=headers,
             content=await request.body(),
         )
-        answer = await client.send(sent, stream=True)
+        answer = await unless_gone(client.send(sent, stream=True), gone(request))
     except httpx.HTTPError as error:
         await client.aclose()
         raise Refusal(502, f"The server behind --upstream does not answer: {type(error).__name__}.") from error
+    except Cancelled:
+        await client.aclose()  # so that the other server sees that nobody waits
+        raise
     kept = {k: v for k, v in answer.headers.items() if k not in _OURS and not k.startswith("access-control-")}
     return StreamingResponse(_body(client, answer), answer.status_code, headers=kept)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from .refusal import Refusal
 from .scheduler import Busy, Cancelled, Job
 from .serving import Served
 
+T = TypeVar("T")
 Gone = Callable[[], Awaitable[None]]
 """Returns when the client has hung up."""
 
@@ -45,3 +46,16 @@ async def result_of(served: Served, task: Any, gone: Gone) -> Any:
         if not done.done():
             # Its exception, if one comes yet, is nobody's any more.
             done.add_done_callback(lambda late: late.cancelled() or late.exception())
+
+
+async def unless_gone(work: Coroutine[Any, Any, T], gone: Gone) -> T:
+    """What `work` gives. Raises Cancelled, and ends it, where the client hangs up before."""
+    working, hung_up = asyncio.ensure_future(work), asyncio.ensure_future(gone())
+    try:
+        await asyncio.wait({working, hung_up}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Cancelled
+        return working.result()
+    finally:
+        hung_up.cancel()
+        working.cancel()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import pytest
 from server_at_work import at_work
 
@@ -39,6 +42,7 @@ def other():
             pass
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
     thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{http.server_port}", asked
@@ -81,3 +85,22 @@ def test_another_server_that_is_down_is_a_502_and_its_models_are_not_listed():
     with at_work(FakeJudge(), upstream="http://127.0.0.1:9") as work:
         assert work.post("/api/chat", {"model": "llama", "messages": []}).status_code == 502
         assert [m["name"] for m in work.client.get("/api/tags").json()["models"]] == ["aipsy-judge:latest"]
+
+
+def test_a_client_that_hangs_up_is_hung_up_for_at_the_other_server():
+    seen = threading.Event()
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+
+        def listen():
+            with other.accept()[0] as connection:
+                while connection.recv(4096):
+                    pass
+                seen.set()
+
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        with at_work(FakeJudge(), upstream=f"http://127.0.0.1:{other.getsockname()[1]}") as work:
+            with httpx.Client(trust_env=False, timeout=0.3) as client, pytest.raises(httpx.ReadTimeout):
+                client.post(f"{work.url}/api/chat", json={"model": "llama", "messages": []})
+            assert seen.wait(10)
+        thread.join(10)
