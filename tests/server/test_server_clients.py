@@ -10,8 +10,17 @@ from server_at_work import TALK, at_work, bench_text
 
 from aipsy_judge.backends.fake import FakeJudge
 
-ollama = pytest.importorskip("ollama")
-openai = pytest.importorskip("openai")
+pytestmark = pytest.mark.slow  # importing the clients takes longer than all they do here
+
+
+@pytest.fixture(scope="module")
+def ollama():
+    return pytest.importorskip("ollama")
+
+
+@pytest.fixture(scope="module")
+def openai():
+    return pytest.importorskip("openai")
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +35,14 @@ def messages(bench_prompt):
 
 
 @pytest.fixture
-def ollama_client(server):
+def ollama_client(server, ollama):
     client = ollama.Client(host=server.url, trust_env=False)
     yield client
     client._client.close()  # it has no way of its own
 
 
 @pytest.fixture
-def openai_client(server):
+def openai_client(server, openai):
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
         yield client
 
@@ -58,7 +67,7 @@ def test_the_ollama_client_chats_whole_and_streamed_to_the_same_words(ollama_cli
     assert whole.message.content == streamed == generated.response
 
 
-def test_the_ollama_client_hears_of_a_refusal(ollama_client):
+def test_the_ollama_client_hears_of_a_refusal(ollama_client, ollama):
     with pytest.raises(ollama.ResponseError, match="is not served here") as error:
         ollama_client.chat("no-such-judge", [{"role": "user", "content": "x"}])
     assert error.value.status_code == 404
@@ -89,7 +98,7 @@ def test_the_openai_client_reads_responses_whole_and_streamed_to_the_same_words(
     assert whole.usage.output_tokens_details.reasoning_tokens == 0
 
 
-def test_the_openai_client_hears_of_refusals_by_their_kind(openai_client):
+def test_the_openai_client_hears_of_refusals_by_their_kind(openai_client, openai):
     chat = openai_client.chat.completions.create
     with pytest.raises(openai.NotFoundError, match="is not served here"):
         chat(model="no-such-judge", messages=[{"role": "user", "content": "x"}])
@@ -99,7 +108,7 @@ def test_the_openai_client_hears_of_refusals_by_their_kind(openai_client):
         chat(model="aipsy-judge", messages=[{"role": "user", "content": "x"}], n=2)
 
 
-def test_a_schema_asked_of_a_judge_without_probabilities_is_refused(openai_client):
+def test_a_schema_asked_of_a_judge_without_probabilities_is_refused(openai_client, openai):
     schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     with pytest.raises(openai.ConflictError, match="gives no probabilities"):

@@ -27,8 +27,6 @@ from aipsy_judge.server.prefix_file import PrefixFile
 from aipsy_judge.transcripts import to_dict
 from aipsy_judge.verdict import NotApplicable, Scored, Unscored, verdict_to_dict
 
-ollama = pytest.importorskip("ollama")
-openai = pytest.importorskip("openai")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
@@ -199,6 +197,7 @@ PROMPT = [
 
 @pytest.mark.parametrize("schema", [FORM, REASON_FIRST, NINETEEN], ids=["a form", "a reason first", "nineteen metrics"])
 def test_a_schema_is_answered_whole_and_legally_the_same_over_all_wires(compact, schema):
+    ollama, openai = pytest.importorskip("ollama"), pytest.importorskip("openai")
     form = {"name": "form", "schema": schema, "strict": True}
     with (
         at_work(compact) as work,
