@@ -15,13 +15,10 @@ from typing import Any
 
 import click
 
-from aipsy_judge.answer import AnswerForm
 from aipsy_judge.backends.protocol import Tokens
-from aipsy_judge.contracts import load_contract
 from aipsy_judge.engine.encode import encode, end_of_turn
 from aipsy_judge.errors import InputError
 from aipsy_judge.prompt import ChatMessage, Piece
-from aipsy_judge.rubric import load_rubric
 
 from .program import recipe_program
 from .recipe import Recipe
@@ -59,20 +56,20 @@ class Preflight:
         return asdict(self)
 
 
-def preflight(rows: Sequence[Row], tokens: Tokens, forms: Mapping[str, AnswerForm], where: str) -> Preflight:
+def preflight(rows: Sequence[Row], tokens: Tokens, where: str) -> Preflight:
     """What the rows train. Raises InputError with every kind of fault that a row has.
 
     A row must train a slot; its prompt must be the one unbranched beginning of all its answers, end as the chat
-    template ends a prompt (with what turns thinking off), and open with BOS at most once; each answer that has
-    an end must end in the token that stops a judge.
+    template ends a prompt (with what turns thinking off), and open with BOS at most once; its answers must end in the
+    token that stops a judge.
     """
     if not rows:
         raise InputError("no rows to train on", where=where, hint="See summary.json beside it for what was dropped.")
-    ending, stops = _prompt_ending(tokens), _stops(tokens, forms)
+    ending, stop = _prompt_ending(tokens), end_of_turn(tokens)
     begin = tokens.special_tokens.get("bos_token")
     bos = tokens.tokenize(begin, special=True) if begin else []
     counts = {sum(t in bos for t in row.tokens[: row.prompt_tokens]) for row in rows}
-    faults = [f"{row.item_id}: {fault}" for row in rows for fault in _faults(row, ending, stops, bos)]
+    faults = [f"{row.item_id}: {fault}" for row in rows for fault in _faults(row, ending, stop, bos)]
     if len(counts) > 1:
         faults.append(f"prompts hold {begin} {' or '.join(map(str, sorted(counts)))} times, which the template decides")
     if faults:
@@ -85,7 +82,7 @@ def preflight(rows: Sequence[Row], tokens: Tokens, forms: Mapping[str, AnswerFor
     return _told(rows)
 
 
-def _faults(row: Row, ending: Sequence[int], stops: frozenset[int], bos: Sequence[int]) -> Iterator[str]:
+def _faults(row: Row, ending: Sequence[int], stop: int, bos: Sequence[int]) -> Iterator[str]:
     if not any(t.slot for t in row.targets):
         yield "trains nothing: no slot has a target"
         return
@@ -97,9 +94,8 @@ def _faults(row: Row, ending: Sequence[int], stops: frozenset[int], bos: Sequenc
         yield "its prompt does not end as the chat template ends one"
     if bos and list(prompt[: 2 * len(bos)]) == [*bos, *bos]:
         yield "its prompt begins with BOS twice"
-    # an option of a line may be one token with the newline behind it: then the slot itself is the end
-    ends = [t for t in row.targets if t.kind == END] or [t for t in row.targets if t.slot]
-    if any(token not in stops for t in ends for token in t.tokens):
+    ends = [t.tokens for t in row.targets if t.kind == END]
+    if set(ends) != {(stop,)}:
         yield "an answer does not end in the token that stops a judge"
 
 
@@ -108,13 +104,6 @@ def _prompt_ending(tokens: Tokens) -> list[int]:
     one, other = (encode(tokens, [ChatMessage("user", (Piece(text, False),))]) for text in ("a", "Z"))
     pairs = zip(reversed(one), reversed(other), strict=False)
     return list(reversed([a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]))
-
-
-def _stops(tokens: Tokens, forms: Mapping[str, AnswerForm]) -> frozenset[int]:
-    """The end of turn, or, where answers are lines, every token that ends in a newline."""
-    if any(form.rationale for form in forms.values()):
-        return frozenset({end_of_turn(tokens)})
-    return frozenset(t for t, piece in enumerate(tokens.vocabulary) if piece.endswith(b"\n"))
 
 
 def _told(rows: Sequence[Row]) -> Preflight:
@@ -167,12 +156,11 @@ def main(recipe: Recipe, out: Path) -> None:
     from .stage import finished
 
     folder = finished(out, NAME)
-    forms = load_contract(recipe.contract).forms(load_rubric(recipe.rubric))
     tokens = base_tokens(recipe.base)
     for part in PARTS:
         rows = read_rows(folder / f"{part}.jsonl")
         if rows or part == PARTS[0]:
-            click.echo(f"{part}: " + "\n".join(lines(preflight(rows, tokens, forms, f"{folder / part}.jsonl"))))
+            click.echo(f"{part}: " + "\n".join(lines(preflight(rows, tokens, f"{folder / part}.jsonl"))))
 
 
 if __name__ == "__main__":

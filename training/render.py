@@ -42,7 +42,7 @@ from .target_rows import FILE as TARGETS_FILE
 from .target_rows import TargetRow, read_target_rows
 from .targets import NAME as TARGETS
 
-NAME, VERSION = "rows", 1
+NAME, VERSION = "rows", 2
 PARTS = ("train", "validation")
 SUMMARY = "summary.json"
 
@@ -85,7 +85,7 @@ def _work(recipe: Recipe, targets: Path, sample: Path, part: Path) -> None:
         summary[name] = {"rows": count.rows, "rationales": count.rationales, "dropped": dict(count.dropped)}
         click.echo(f"  {name}: {_told(count)}")
         if count.rows or name == PARTS[0]:
-            found = preflight(read_rows(part / f"{name}.jsonl"), tokens, pen.forms, name)
+            found = preflight(read_rows(part / f"{name}.jsonl"), tokens, name)
             summary[name]["preflight"] = found.to_dict()
             for line in lines(found):
                 click.echo(f"  {line}")

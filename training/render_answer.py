@@ -107,11 +107,8 @@ def render_row(pen: Pen, prompt: Sequence[int], item: TargetRow, repeats: int = 
             words = rationale_of(pen, item, written)
             wordy = wordy or bool(words)
             targets += _close(pen, tree, at, form, words, sum(t.weight for t in targets if t.slot is not None))
-        elif targets[-1].kind == SKELETON:
-            # A line ends with its newline: the engine reads the option with it and feeds nothing after it, so there
-            # is no end of turn to learn.
-            last = targets.pop()
-            targets.append(Target(last.at, last.tokens, last.shares, last.weight, END))
+        else:  # the engine asks for nothing after a line; who writes one freely must know where to stop
+            targets.append(Target(at, (pen.end,), (1.0,), pen.weight, END))
     return tree.row(item.item_id, targets, repeats), wordy
 
 

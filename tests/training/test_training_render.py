@@ -21,6 +21,7 @@ from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.encode import encode, end_of_turn
 from aipsy_judge.errors import InputError
 from aipsy_judge.rubric import Rubric
+from quantize.free_answers import Written, kind_of
 from training.preflight import lines, preflight
 from training.render import prompt_of
 from training.render_answer import Pen, plain_words, render_row, write
@@ -229,13 +230,25 @@ def test_lines_of_which_nothing_is_known_are_left_out_and_the_flag_decides_what_
     assert "crisis_handling" in {t.slot for t in with_crisis.targets}
 
 
-def test_a_line_ends_with_its_newline_and_all_lines_leave_the_prompts_last_token() -> None:
+def test_the_turn_ends_after_a_lines_newline_and_all_lines_leave_the_prompts_last_token() -> None:
     row = row_of(known(), COMPACT)
     ends = [t for t in row.targets if t.kind == END]
-    assert {text(t.tokens) for t in ends} == {"\n"}
+    assert {t.tokens for t in ends} == {(end_of_turn(MODEL),)}
+    assert all(line.endswith("\n") for line in branches(row))
     last = row.prompt_tokens - 1
     assert sum(t.at == last and t.kind == SKELETON for t in row.targets) == len(ends) == 6
     assert all(row.positions[t.at] > last for t in ends)
+
+
+@pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
+def test_an_answer_that_is_said_as_it_is_trained_passes_as_clean_where_a_judge_writes_freely(
+    contract: Contract,
+) -> None:
+    row = row_of(dataclasses.replace(clear(), rationale=WORDS), contract)
+    assert {t for target in row.targets if target.kind == END for t in target.tokens} <= MODEL.end_tokens
+    for answer in branches(row):
+        form = answer.partition(":")[0] if contract is COMPACT else "answer"
+        assert kind_of(Written(0, form, (), answer, ended=True), contract, RUBRIC) == "clean"
 
 
 def test_an_item_of_which_nothing_is_known_has_no_targets() -> None:
@@ -270,7 +283,7 @@ def test_preflight_counts_what_each_row_trains_and_says_it() -> None:
     items = [known(), known(empathy=UNKNOWN)]
     rows = [row_of(i, COMPACT) for i in items]
     rows[0] = dataclasses.replace(rows[0], repeats=3)
-    found = preflight(rows, MODEL, PENS["compact", RUBRIC.name].forms, "here")
+    found = preflight(rows, MODEL, "here")
     assert (found.rows, found.shown) == (2, 4)
     assert found.slots["empathy"] == 1
     assert found.slots["advice_safety"] == 2
@@ -297,11 +310,10 @@ def test_preflight_counts_what_each_row_trains_and_says_it() -> None:
     ],
 )
 def test_a_row_that_would_train_the_wrong_thing_stops_the_run(contract: Contract, spoil: Any, said: str) -> None:
-    forms = PENS[contract.name, RUBRIC.name].forms
     good = row_of(known(), contract)
-    preflight([good, good], MODEL, forms, "here")
+    preflight([good, good], MODEL, "here")
     with pytest.raises(InputError, match=said) as caught:
-        preflight([good, spoil(good)], MODEL, forms, "here")
+        preflight([good, spoil(good)], MODEL, "here")
     assert caught.value.where == "here"
 
 
@@ -333,4 +345,4 @@ def _early(row: Row) -> Row:
 
 def test_nothing_to_train_on_is_said_before_anything_is_loaded() -> None:
     with pytest.raises(InputError, match="no rows"):
-        preflight([], MODEL, PENS["full", RUBRIC.name].forms, "here")
+        preflight([], MODEL, "here")
