@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aipsy_judge.base_record import DEQUANTISED
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.safetensors_file import Stored, TensorFile
 from aipsy_judge.tensor_folder import INDEX as INDEX
@@ -51,7 +52,7 @@ def open_checkpoint(folder: Path) -> Checkpoint:
         raise WeightsError("no such folder", where=str(folder), hint="Name the folder that holds config.json.")
     config = read_json(folder / "config.json")
     files = tensor_files(folder)
-    origin = folder / "dequantised.json"
+    origin = folder / DEQUANTISED
     return Checkpoint(folder, config, files, read_json(origin) if origin.is_file() else None)
 
 

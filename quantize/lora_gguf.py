@@ -44,7 +44,7 @@ def lora_gguf(
     Raises WeightsError for an adapter that no GGUF can hold (experts), that is not one of this base, or that lost
     something; InputError where `out` is there already; BackendError where llama.cpp's converter fails.
     """
-    from .base_record import check_base
+    from .base_check import check_base
     from .converter import check_convertible
     from .delta import plan
     from .lora import open_adapter

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aipsy_judge.atomic import sync_folder, write_text
+from aipsy_judge.base_record import base_record
 from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.errors import WeightsError
 
-from .base_record import check_base, record_of
+from .base_check import check_base
 from .beside_weights import copy_beside
 from .checkpoint import INDEX, Checkpoint, check_full_weights, open_checkpoint
 from .disk_space import check_disk
@@ -84,7 +85,7 @@ def _record(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...], state: 
             hint="It was not trained, or its changes are smaller than the stored type can hold.",
         )
     change = sum(e.change_squares for e in effects)
-    origin = record_of(base.folder).to_dict() | {"types": base.weight_types, "dequantised": base.dequantised}
+    origin = base_record(base.folder).to_dict() | {"types": base.weight_types, "dequantised": base.dequantised}
     settings = {k: adapter.config.get(k) for k in ("r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern")}
     return {
         "format": FORMAT,

@@ -15,12 +15,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from aipsy_judge.base_record import DEQUANTISED
 from aipsy_judge.errors import InputError, WeightsError
 from aipsy_judge.gguf_model import check_model
 from aipsy_judge.weights import file_sha256
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
-RECORD = "dequantised.json"
 CODE = 1  # raised when the same file would give another folder
 # Architectures whose dequantised logits were held against llama.cpp's.
 _PROVEN = ("llama",)
@@ -62,7 +62,7 @@ def dequantised(path: Path) -> Path:
             _write(path, part)
             types = Counter(tensor.kind for tensor in header.tensors)
             record = {"source": path.name, "source_sha256": sha256, "types": _named(types), "code": CODE}
-            (part / RECORD).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+            (part / DEQUANTISED).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
             with contextlib.suppress(OSError):  # another process was faster: its folder is as good
                 part.rename(target)
         finally:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from quantize.base_record import record_of
+from aipsy_judge.base_record import base_record
 
 EXPERTS, OUT, IN = 3, 12, 8
 LAYERS = 2
@@ -72,7 +72,7 @@ def write_adapter(
         tensors[f"base_model.model.{module}.lora_B.weight"] = b.contiguous()
     save_file(tensors, folder / "adapter_model.safetensors")
     if base is not None:
-        (folder / "base.json").write_text(json.dumps(record_of(base).to_dict()))
+        (folder / "base.json").write_text(json.dumps(base_record(base).to_dict()))
     return folder
 
 

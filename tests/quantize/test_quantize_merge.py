@@ -27,9 +27,7 @@ from small_checkpoints import (
 import quantize.disk_space
 import quantize.merge_shard
 from aipsy_judge.errors import CapacityError, InputError, WeightsError
-from quantize.base_record import record_of
 from quantize.merge import main, merge
-from training.adapter_files import base_record
 
 TARGETS = ["experts.gate_up_proj", "experts.down_proj"]
 Q0 = "model.language_model.layers.0.self_attn.q_proj"
@@ -246,18 +244,6 @@ def test_a_dequantised_base_is_recorded_as_such(tmp_path: Path, base: Path) -> N
     record = json.loads((tmp_path / "out" / "merged.json").read_text())
     assert record["base"]["dequantised"] == origin
     assert record["base"]["revision"] == "ab" * 32
-
-
-@pytest.mark.parametrize("kind", ["file", "settings", "several", "none", "dequantised"])
-def test_the_record_that_training_writes_is_the_one_that_merging_looks_for(tmp_path: Path, kind: str) -> None:
-    base = write_base(tmp_path / "base")
-    if kind == "dequantised":
-        (base / "dequantised.json").write_text('{"source_sha256": "ab"}')
-    elif kind != "file":
-        (base / "chat_template.jinja").unlink()
-        templates = {"settings": "{{ é }}", "several": [{"name": "default", "template": "{{ é }}"}], "none": None}
-        (base / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates[kind]}))
-    assert base_record(base) == record_of(base).to_dict()
 
 
 @pytest.mark.parametrize("what", ["config.json", "chat_template.jinja", "dequantised.json", "base.json"])

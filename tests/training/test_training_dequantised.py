@@ -12,8 +12,9 @@ from test_training_checkpoint import varied_texts
 
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 from aipsy_judge.backends.protocol import Feed
+from aipsy_judge.base_record import DEQUANTISED
 from aipsy_judge.errors import InputError, WeightsError
-from training.dequantised import RECORD, dequantised, gguf_path
+from training.dequantised import dequantised, gguf_path
 
 OPTIONS = LlamaCppOptions(threads=1, extra_bufts=False)
 
@@ -57,7 +58,7 @@ def test_its_weights_give_the_logits_of_the_file_at_32_bits() -> None:
     from transformers import AutoModelForCausalLM
 
     folder = dequantised(smollm2())
-    record = json.loads((folder / RECORD).read_text())
+    record = json.loads((folder / DEQUANTISED).read_text())
     assert record["types"] == {"F32": 61, "Q4_1": 210, "Q8_0": 1}
     assert len(record["source_sha256"]) == 64
     llama = LlamaCpp(smollm2_f32(), OPTIONS)

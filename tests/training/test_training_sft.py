@@ -14,9 +14,10 @@ from gemma4_checkpoint import gemma4_checkpoint
 from rule_talks import rule_talks, write_rule_project
 from safetensors.torch import load_file
 
+from aipsy_judge.base_record import RECORD, base_record
 from aipsy_judge.errors import InputError, JudgeError
 from training import row_trainer
-from training.adapter_files import BASE, WEIGHTS, base_record
+from training.adapter_files import WEIGHTS
 from training.last_good import LastGood
 from training.progress import FILE as LOG
 from training.progress import _duration, read_log
@@ -140,8 +141,8 @@ def test_a_stage_whose_inputs_are_as_they_were_is_not_trained_again(project: Pat
 
 def test_the_adapter_says_which_base_it_was_trained_on(straight: Path) -> None:
     folder = straight / "sft" / "adapter"
-    assert json.loads((folder / BASE).read_text()) == base_record(gemma4_checkpoint())
-    assert sorted(p.name for p in folder.iterdir()) == ["adapter_config.json", WEIGHTS, BASE]
+    assert json.loads((folder / RECORD).read_text()) == base_record(gemma4_checkpoint()).to_dict()
+    assert sorted(p.name for p in folder.iterdir()) == ["adapter_config.json", WEIGHTS, RECORD]
     assert all("lora_" in name for name in weights(folder))
     assert not any(word in name for name in weights(folder) for word in ("router", "experts", "vision"))
     assert (straight / "sft" / "curves.png").is_file()
