@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import socket
 import sys
 from pathlib import Path
@@ -12,7 +13,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 
 from server_at_work import bench_prompt as bench_prompt
 
-pytest.importorskip("inspect_ai", reason="Inspect AI comes with the extra `inspect`")
+
+def pytest_ignore_collect(collection_path, config):
+    """Of the slow tier as a whole: importing Inspect takes longer than the quick one may."""
+    if config.option.markexpr == "not slow" or importlib.util.find_spec("inspect_ai") is None:
+        return True
+    return None
 
 
 @pytest.fixture(autouse=True)

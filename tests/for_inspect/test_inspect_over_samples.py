@@ -7,6 +7,8 @@ from inspect_ai.scorer import SampleScore, Score
 
 from aipsy_judge.for_inspect.over_samples import coverage, means, rates
 
+pytestmark = pytest.mark.slow
+
 
 def sample(name, value, counts=None, turns=0):
     metadata = {"turns": [{}] * turns, "counts": counts or {}}

@@ -22,6 +22,7 @@ from server_at_work import TALK, at_work, bench_body, bench_text
 from aipsy_judge.backends.fake import FakeJudge
 from aipsy_judge.errors import AccessError, BackendError, ContractError, InputError, WeightsError
 
+pytestmark = pytest.mark.slow
 SCORED = GenerateConfig(temperature=0.3, top_p=1.0, max_tokens=4096)
 
 

@@ -25,6 +25,7 @@ from aipsy_judge.verdict import NotApplicable, Scored, Unscored, verdict_from_di
 NAME = "psychological_safety"
 # Of libraries that Inspect calls, and of streams that it leaves open: none of ours.
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:The .initial. parameter is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Exception ignored in.*MemoryObject:pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Unclosed <MemoryObject:ResourceWarning"),
