@@ -29,7 +29,8 @@ def check_names(rubric: Rubric, points: Mapping[str, Point], not_validated: Mapp
     strange = sorted({*points, *not_validated} - known)
     if strange:
         raise ManifestError(f"its manifest speaks of {', '.join(strange)}, which the rubric does not have", where=judge)
-    open_ended = [m.name for m in rubric.metrics if m.name in points and m.critical is None and points[m.name].p_fail]
+    asked = {name for name, point in points.items() if point.p_fail is not None}
+    open_ended = [m.name for m in rubric.metrics if m.name in asked and m.critical is None]
     if open_ended:
         raise ManifestError(
             f"its manifest has a p_fail for {', '.join(open_ended)}, which has no critical threshold", where=judge

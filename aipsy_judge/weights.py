@@ -109,8 +109,10 @@ def _best_installed() -> Weights:
         if fit(judge, machine).word == "insufficient":
             continue
         folder = judge_folder(judge.name)
-        if folder is not None and read_manifest(folder).blessed:
-            return _of_folder(folder, unblessed=False)
+        if folder is not None:
+            if read_manifest(folder).blessed:
+                return _of_folder(folder, unblessed=False)
+            continue  # nobody asked for it by name, and so not by its bare file either
         path = installed_at(judge)
         if path is not None:
             return _of_known(judge, path, check=True)

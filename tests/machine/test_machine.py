@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+from judge_manifests import manifest_data, write_judge
 
 from aipsy_judge.errors import InputError, WeightsError
 from aipsy_judge.known_judges import fit, known_judge, known_judges
@@ -127,6 +128,13 @@ def test_the_best_judge_that_is_installed_and_fits_is_the_default(large_judge_he
 
 def test_a_better_judge_that_does_not_fit_is_not_the_default(large_judge_here, monkeypatch):
     monkeypatch.setattr("aipsy_judge.weights.this_machine", lambda: machine(16))
+    assert find_weights(None).name == "smollm2-untrained"
+
+
+def test_a_judge_that_is_not_blessed_is_not_the_default_by_its_bare_file_either(large_judge_here, monkeypatch):
+    monkeypatch.setattr("aipsy_judge.weights.this_machine", lambda: machine(64, system="Darwin arm64"))
+    data = manifest_data(name="aipsy-judge-1.0", blessed=False, verify=None)
+    write_judge(large_judge_here.parent / "aipsy-judge-1.0", data)
     assert find_weights(None).name == "smollm2-untrained"
 
 
