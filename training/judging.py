@@ -18,15 +18,17 @@ from aipsy_judge.weights import Weights
 from .hf_tokens import HFTokens
 from .target_rows import TargetRow
 
-MEMORY_GB = 1.0  # of cache, beside what training holds
+MEMORY_GB = 1.0  # of cache, beside what training holds; more where one prompt takes more
+ANSWER_TOKENS = 512  # beyond a row of training: room that the engine keeps for the longest options of an answer
 
 
 @dataclass(frozen=True)
 class Exam:
     """What is judged and how: the same items every time, in the same plan.
 
-    texts   id -> conversation, of all items
-    window  newest messages shown; None: all
+    texts       id -> conversation, of all items
+    window      newest messages shown; None: all
+    max_tokens  of a row of training: so long a prompt is judged whatever its cache takes
     """
 
     rubric: Rubric
@@ -37,6 +39,7 @@ class Exam:
     window: int | None
     base: Path
     autocast: bool
+    max_tokens: int
 
     def shortened(self, units: int, seed: int) -> Exam:
         """With at most `units` items, whole conversations drawn by `seed`: a conversation is judged as a whole."""
@@ -67,8 +70,9 @@ def judge(model: Any, exam: Exam) -> list[Judged]:
     backend = TransformersBackend(model, exam.tokens, autocast=exam.autocast)
     # The file names the judge in its verdicts, which nobody keeps here.
     weights = Weights(name=exam.tokens.name, model=exam.base / "config.json", window=exam.window)
+    memory_gb = max(MEMORY_GB, (exam.max_tokens + ANSWER_TOKENS) * backend.cell_bytes / 2**30)
     found: list[Judged] = []
-    with LocalJudge(backend, weights, exam.rubric, exam.contract, memory_gb=MEMORY_GB) as local:
+    with LocalJudge(backend, weights, exam.rubric, exam.contract, memory_gb=memory_gb) as local:
         for conversation, items in _by_conversation(exam.items).items():
             verdicts = {v.turn: v for v in local.score(_upto(exam.texts[conversation], items), rationale="never")}
             found += [Judged(item, verdicts[item.turn]) for item in items]

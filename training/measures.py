@@ -49,12 +49,14 @@ class Measures:
     """agreement    mean ICC(A,1) over the metrics and flags that have one; None where none has: what early stopping
                  goes by
     tail_recall  share of all targets below their critical thresholds that the judge finds; None where there are none
+    unscored     metrics of units that could not be read: they are in no agreement
     """
 
     agreement: float | None
     tail_recall: float | None
     failures: int
     units: int
+    unscored: int
     metrics: dict[str, MetricMeasures]
     flags: dict[str, FlagMeasures]
 
@@ -69,7 +71,8 @@ class Measures:
             for name, f in self.flags.items()
         )
         tail = f"tail recall {_shown(self.tail_recall)} of {self.failures}"
-        return f"{self.units} units: agreement {_shown(self.agreement)}, {tail}, {flags}"
+        lost = f", {self.unscored} scores COULD NOT BE READ" if self.unscored else ""
+        return f"{self.units} units: agreement {_shown(self.agreement)}, {tail}, {flags}{lost}"
 
 
 def _shown(value: float | None) -> str:
@@ -89,6 +92,7 @@ def measure(judged: Sequence[Judged], rubric: Rubric) -> Measures:
         tail_recall=found / failures if failures else None,
         failures=failures,
         units=len(judged),
+        unscored=sum(m.unscored for m in metrics.values()),
         metrics=metrics,
         flags=flags,
     )

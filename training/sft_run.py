@@ -125,6 +125,7 @@ def make_exam(recipe: Recipe, out: Path, base: Path) -> Exam:
         window=recipe.render.window,
         base=base,
         autocast=recipe.train.precision == "bf16",
+        max_tokens=recipe.render.max_tokens,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,15 @@ from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import CapacityError
 from aipsy_judge.local_judge import LocalJudge
 from aipsy_judge.rubric import load_rubric
+from aipsy_judge.verdict import Scored, Unscored
 from aipsy_judge.weights import Weights
+from training import judging
 from training.cell_cache import CellCache
 from training.dequantised import dequantised
 from training.hf_tokens import folder_tokens
+from training.judging import Exam
 from training.model import load_base
+from training.target_rows import FlagTarget, MetricTarget, TargetRow
 from training.transformers_backend import TransformersBackend
 
 CPU = torch.device("cpu")
@@ -144,6 +149,24 @@ def test_the_engine_reads_the_same_slots_over_either(llama: TransformersBackend,
                 assert score.reading.expected == pytest.approx(other.expected, abs=0.02)
                 assert score.reading.legal_mass == pytest.approx(other.legal_mass, abs=0.02)
     assert len(values) > 2  # or equal answers would say nothing
+
+
+@pytest.mark.slow
+def test_a_prompt_as_long_as_a_row_of_training_is_judged_though_its_cache_takes_more_than_is_usual(
+    llama: TransformersBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "MEMORY_GB", 64 * llama.cell_bytes / 2**30)
+    monkeypatch.setattr(judging, "ANSWER_TOKENS", 64)
+    folder = dequantised(smollm2())
+    unread = MetricTarget("unscored", None, None, None), FlagTarget(None, None, None, None)
+    rubric = load_rubric()
+    metrics = dict.fromkeys(rubric.metric_names, unread[0])
+    flags = dict.fromkeys((f.name for f in rubric.flags), unread[1])
+    item = TargetRow("c:3", "c", 3, None, None, metrics, flags, None, None)
+    exam = Exam(rubric, COMPACT, (item,), {"c": TALK}, llama._tokens, None, folder, False, max_tokens=0)
+    short, whole = (judging.judge(llama._model, replace(exam, max_tokens=n))[0].verdict for n in (0, 1024))
+    assert all(isinstance(s, Unscored) for s in short.scores.values())
+    assert any(isinstance(s, Scored) for s in whole.scores.values())
 
 
 @pytest.mark.slow

@@ -93,6 +93,7 @@ def test_what_was_not_judged_is_not_agreed_with_and_a_failure_called_na_is_not_f
     found = measure(items, RULE_RUBRIC)
     warmth = found.metrics["warmth"]
     assert (warmth.n, warmth.unscored, warmth.failures) == (3, 1, 3)
+    assert "1 scores COULD NOT BE READ" in found.line
     assert warmth.tail == pytest.approx(1 / 3)  # of items 1, 3 and 4 only the first was scored below 3
     assert warmth.mae == pytest.approx((0.5 + 0.0 + 1.5) / 3)  # expected values, whatever was chosen
     assert warmth.na == pytest.approx(3 / 4)
@@ -124,7 +125,7 @@ def exam_of(sizes: dict[str, int]) -> Exam:
         for name, size in sizes.items()
         for n in range(1, size + 1)
     ]
-    return Exam(RULE_RUBRIC, COMPACT, tuple(items), {}, None, None, Path(), False)  # type: ignore[arg-type]
+    return Exam(RULE_RUBRIC, COMPACT, tuple(items), {}, None, None, Path(), False, 16)  # type: ignore[arg-type]
 
 
 def test_a_shorter_exam_is_of_whole_conversations_and_the_same_for_the_same_seed() -> None:
