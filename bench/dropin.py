@@ -5,8 +5,9 @@
 Makes the client's environment (Python 3.12 or newer; said and skipped where there is none), starts an endpoint with
 canned replies for it to test, and for every contract a server with a small real model: the first on port 11434, where
 the client looks by itself, the others elsewhere. Then the battery, and of every turn: was it judged, is it what
-`aipsy-judge score` says of what was asked, and of the whole talk; do verdicts vary over the turns. Then the other
-verbs. The client reaches this machine alone.
+`aipsy-judge score` says of what was asked; do verdicts vary over the turns. Then the other verbs. The client reaches
+this machine alone. Shown besides: how many verdicts are also those of scoring whole talks in one go. That is another
+plan, which moves last digits, and an untrained judge wavers between neighbours nearly everywhere.
 
 Printed: seconds and tokens evaluated a call, beside what the call has to cost at least: the tokens that the call
 before did not have, and the answer, each once. Exit code 1 where anything that should hold does not.

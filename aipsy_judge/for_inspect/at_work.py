@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from ..errors import InputError
 from ..judge import JudgeOptions, Rationale
@@ -20,7 +18,6 @@ from ..server.assembly import make_served
 from ..server.serving import Served, ServeOptions
 
 QUEUE = 1_000_000  # samples wait here, as they would for a model's connection; none is turned away
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +91,6 @@ def close_all() -> None:
             served.scheduler.stop(grace_seconds=0)
             served.judge.close()
         _open.clear()
-
-
-Gone = Callable[[], Awaitable[None]]
 
 
 def _opened(choice: Choice) -> Served:
