@@ -16,6 +16,7 @@ from typing import Any
 
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import TranscriptError
+from aipsy_judge.transcripts.decoding import text_blocks
 
 
 def alternative_id(conversation: str, turn: int, number: int) -> str:
@@ -64,7 +65,9 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from _lines(inside)
     if path.suffix.lower() != ".jsonl" or not path.is_file():
         return
-    for line in path.read_text(encoding="utf-8-sig").split("\n"):
+    with path.open("rb") as file:
+        text = "".join(text_blocks(file, str(path)))
+    for line in text.split("\n"):
         if '"alternatives"' in line or '"situation"' in line:
             found = json.loads(line)
             if isinstance(found, dict) and "messages" in found and "id" in found:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +22,8 @@ import click
 from aipsy_judge.atomic import write_text
 from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.conversation import Conversation
-from aipsy_judge.errors import RatingsError
+from aipsy_judge.errors import InputError, RatingsError
+from aipsy_judge.ratings.files import read_chunks
 from aipsy_judge.rubric import FlagSpec, Metric, Rubric, load_rubric
 from aipsy_judge.transcripts import read as read_conversations
 
@@ -76,29 +78,49 @@ def read_answers(
     path: Path, conversations: Sequence[Conversation], rubric: Rubric, rater: str, kind: str, *, some: bool
 ) -> list[dict[str, str | int]]:
     """Rows of a ratings table. RatingsError with every fault: an item that is unknown, left out (unless `some` are
-    enough) or answered twice, a value that is not legal, a metric scored against its flag."""
+    enough) or answered twice, a value that is not legal, a metric scored against its flag; and where none is answered.
+    """
     known = {item: (c, turn) for c in conversations for item, turn in item_of(c).items()}
     legal = columns(rubric)
     faults: list[str] = []
     rows: list[dict[str, str | int]] = []
     seen: set[str] = set()
-    with path.open(encoding="utf-8", newline="") as file:
-        for number, answer in enumerate(csv.DictReader(file, skipinitialspace=True), start=2):
-            item = (answer.get("item") or "").strip()
-            found = _faults(item, answer, known, seen, legal, rubric)
-            seen.add(item)
-            faults += [f"row {number}, {item}: {fault}" for fault in found]
-            if not found:
-                conversation, turn = known[item]
-                about = {"item_id": item, "conversation": conversation.id, "turn": turn, "rater": rater}
-                about |= {"scenario": str(conversation.metadata.get("scenario", "")), "rater_kind": kind}
-                rows += [about | cells for cells in _cells(answer, rubric)]
+    for number, answer in _answers(path, faults):
+        item = answer["item"].strip()
+        found = _faults(item, answer, known, seen, legal, rubric)
+        seen.add(item)
+        faults += [f"row {number}, {item}: {fault}" for fault in found]
+        if not found:
+            conversation, turn = known[item]
+            about: dict[str, str | int] = {
+                "item_id": item,
+                "conversation": conversation.id,
+                "turn": turn,
+                "rater": rater,
+            }
+            about |= {"scenario": str(conversation.metadata.get("scenario", "")), "rater_kind": kind}
+            rows += [about | cells for cells in _cells(answer, rubric)]
     left = [item for item in known if item not in seen]
     if left and not some:
         faults.append(f"{len(left)} items are not answered: {', '.join(left[:SHOWN])}")
     if faults:
         raise RatingsError("answers that cannot be used:\n" + "\n".join(faults[:SHOWN]), where=str(path))
     return rows
+
+
+def _answers(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(row, its cells) of every row; those that cannot be read become faults."""
+    none = True
+    for chunk in read_chunks(path):
+        none = False
+        if "item" not in chunk.columns:
+            raise RatingsError(f"no column item; there are: {', '.join(chunk.columns)}", where=str(path))
+        faults += [f"row {number}: {fault}" for number, fault in chunk.faults]
+        for number, cells in zip(chunk.rows, zip(*chunk.columns.values(), strict=True), strict=True):
+            told = zip(chunk.columns, cells, strict=True)
+            yield number, {name: "" if cell is None else str(cell) for name, cell in told}
+    if none:
+        raise RatingsError("no answers in it", where=str(path))
 
 
 def _faults(
@@ -149,6 +171,15 @@ def _scale(low: int, high: int) -> dict[str, int]:
     return {"scale_min": low, "scale_max": high}
 
 
+def _table(rows: Sequence[Mapping[str, str | int]]) -> str:
+    names = ["item_id", "conversation", "turn", "scenario", "rater", "rater_kind", "metric", "score", "status"]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, [*names, "scale_min", "scale_max"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
 def _corpus(paths: Sequence[Path]) -> list[Conversation]:
     main = [c for path in paths for c in read_conversations(path)]
     return list(with_alternatives(main, paths))
@@ -183,11 +214,10 @@ def read(
     answers: Path, conversations: Sequence[Path], out: Path, rater: str, kind: str, rubric_name: str, some: bool
 ) -> None:
     """Turn ANSWERS to the sheet of CONVERSATIONS into a ratings table."""
+    if not rater.strip():
+        raise InputError("the name of the rater is empty", where="--rater")
     rows = read_answers(answers, _corpus(conversations), load_rubric(rubric_name), rater, kind, some=some)
-    names = ["item_id", "conversation", "turn", "scenario", "rater", "rater_kind", "metric", "score", "status"]
-    lines = [[*names, "scale_min", "scale_max"]]
-    lines += [[str(row[name]) for name in lines[0]] for row in rows]
-    write_text(out, "".join(",".join(line) + "\n" for line in lines))
+    write_text(out, _table(rows))
     click.echo(f"{len({r['item_id'] for r in rows})} items, {len(rows)} ratings")
 
 

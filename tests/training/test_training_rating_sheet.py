@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aipsy_judge.conversation import Conversation
-from aipsy_judge.errors import RatingsError
+from aipsy_judge.errors import InputError, RatingsError
 from aipsy_judge.ratings import read_ratings
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.transcripts import read
@@ -85,3 +85,48 @@ def test_answers_become_a_ratings_table_that_reads_back(file: Path, tmp_path: Pa
 def test_answers_that_are_wrong_are_refused_with_their_row(file: Path, rows: list[str], fault: str) -> None:
     with pytest.raises(RatingsError, match=fault):
         read_answers(answered(file, *rows), corpus(file), load_rubric(), "plain", "judge", some=False)
+
+
+def read_by_program(answers: Path, conversations: Path, out: Path, rater: str = "plain") -> None:
+    words = ["read", str(answers), str(conversations), "--out", str(out), "--rater", rater, "--kind", "judge", "--some"]
+    command(words, standalone_mode=False)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_answers_saved_by_a_spreadsheet_are_read(file: Path, encoding: str) -> None:
+    answers = file.with_name("answers.csv")
+    answers.write_text("\n".join([HEAD, *GOOD]) + "\n", encoding=encoding)
+    assert len(read_answers(answers, corpus(file), load_rubric(), "plain", "judge", some=False)) == 3 * 8
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "empty"),
+        (HEAD.encode() + b"\n", "no answers"),
+        (HEAD.encode() + b"\nc1.t1,\xe4", "not UTF-8"),
+        (HEAD.encode() + b"\n" + b"c" * 200_000 + b",none\n", "not valid CSV"),
+        (HEAD.replace("item", "items").encode() + f"\n{GOOD[0]}\n".encode(), "no column item"),
+        (HEAD.encode() + f",empathy\n{GOOD[0]},1\n".encode(), "written twice"),
+        (HEAD.encode() + f"\n{GOOD[0]},1\n".encode(), "9 cells where the header has 8"),
+    ],
+)
+def test_a_file_that_is_no_table_of_answers_makes_no_ratings(file: Path, content: bytes, fault: str) -> None:
+    answers, out = file.with_name("answers.csv"), file.with_name("ratings.csv")
+    answers.write_bytes(content)
+    with pytest.raises(RatingsError, match=fault):
+        read_by_program(answers, file, out)
+    assert not out.exists()
+
+
+def test_a_rater_of_any_name_stands_in_one_cell(file: Path) -> None:
+    out = file.with_name("ratings.csv")
+    read_by_program(answered(file, *GOOD), file, out, rater='Doe, "J"')
+    assert read_ratings(out).raters == ('Doe, "J"',)
+    with pytest.raises(InputError, match="is empty"):
+        read_by_program(answered(file, *GOOD), file, out, rater=" ")
+
+
+def test_alternatives_are_found_in_utf_16_too(file: Path) -> None:
+    file.write_text(file.read_text(), encoding="utf-16")
+    assert [c.id for c in corpus(file)] == ["c1", "c1.t2a1"]
