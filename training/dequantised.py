@@ -12,6 +12,7 @@ import json
 import shutil
 import tempfile
 from collections import Counter
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def gguf_path(named: str) -> Path:
     """The file that `PACKAGE:FILE` or a path means. InputError where there is none."""
     package, colon, name = named.partition(":")
     if colon and package.isidentifier():
-        spec = importlib.util.find_spec(package)
+        spec = _spec(package)
         if spec is None:
             raise InputError(f"the package {package!r} is not installed", where=named, hint=f"pip install {package}")
         places = [Path(folder) / name for folder in spec.submodule_search_locations or ()]
@@ -41,6 +42,13 @@ def gguf_path(named: str) -> Path:
         if place.is_file():
             return place
     raise InputError("no such file", where=named, hint="base.gguf is PACKAGE:FILE or a path.")
+
+
+def _spec(package: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(package)
+    except ValueError:  # a module that is loaded and was found in no file, such as __main__
+        return None
 
 
 def dequantised(path: Path) -> Path:

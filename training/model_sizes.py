@@ -10,6 +10,7 @@ from typing import Any
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.gguf_header import read_gguf_header
 
+_MOST_LAYERS = 10_000  # far beyond any model; a number that is none ends here, not in the memory
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 
@@ -88,11 +89,13 @@ def read_sizes(path: Path) -> Sizes:
     kind = config.get("model_type") if isinstance(config, dict) else None
     try:
         if kind in ("gemma4", "gemma4_text"):
-            return _gemma(config.get("text_config") or config, config.get("vision_config"))
+            return _sound(_gemma(config.get("text_config") or config, config.get("vision_config")))
         if kind == "llama":
-            return _llama(config)
+            return _sound(_llama(config))
     except KeyError as error:
         raise WeightsError(f"the config has no {error.args[0]!r}", where=str(path)) from error
+    except (TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        raise WeightsError(f"the config's sizes cannot be used: {error}", where=str(path)) from error
     raise WeightsError(f"memory is predicted for gemma4 and llama, not for {kind!r}", where=str(path))
 
 
@@ -117,10 +120,33 @@ def read_gguf_sizes(path: Path) -> Sizes:
     return _llama(config | {"vocab_size": header.lengths["tokenizer.ggml.tokens"], "tie_word_embeddings": tied})
 
 
+def _sound(sizes: Sizes) -> Sizes:
+    """A size that is no whole number from 1 would make a prediction that looks like one. ValueError then."""
+    told = {"hidden_size": sizes.hidden, "intermediate_size": sizes.inner, "vocab_size": sizes.vocabulary}
+    if sizes.experts:
+        told |= {"num_experts": sizes.experts, "top_k_experts": sizes.chosen}
+        told |= {"moe_intermediate_size": sizes.expert_inner}
+    for layer in sizes.layers:
+        told |= {"attention heads": layer.query, "key heads": layer.key, "head_dim": layer.head}
+        for name, value in told.items():
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} gives {value!r}, not a whole number from 1")
+    return sizes
+
+
+def _layer_count(config: dict[str, Any]) -> int:
+    count = config["num_hidden_layers"]
+    if not isinstance(count, int) or not 1 <= count <= _MOST_LAYERS:
+        raise ValueError(f"num_hidden_layers is {count!r}, not a whole number from 1 to {_MOST_LAYERS}")
+    return count
+
+
 def _gemma(text: dict[str, Any], vision: dict[str, Any] | None) -> Sizes:
     _no_more_than_known(text)
-    count = text["num_hidden_layers"]
+    count = _layer_count(text)
     kinds = text.get("layer_types") or [SLIDING if (i + 1) % 6 else FULL for i in range(count)]
+    if len(kinds) != count:
+        raise ValueError(f"layer_types names {len(kinds)} layers, num_hidden_layers {count}")
     return Sizes(
         kind="gemma4",
         hidden=text["hidden_size"],
@@ -171,7 +197,7 @@ def _llama(config: dict[str, Any]) -> Sizes:
     return Sizes(
         kind="llama",
         hidden=config["hidden_size"],
-        layers=(layer,) * config["num_hidden_layers"],
+        layers=(layer,) * _layer_count(config),
         inner=config["intermediate_size"],
         vocabulary=config["vocab_size"],
         tied=config.get("tie_word_embeddings", False),

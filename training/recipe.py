@@ -199,7 +199,7 @@ class Lora(Section):
         if self.modules != "default":
             try:
                 re.compile(self.modules)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 raise ValueError(f"modules is not a regular expression: {error}") from error
         return self
 

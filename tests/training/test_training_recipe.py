@@ -173,3 +173,8 @@ def test_recipes_and_help_need_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("modules", ["(", "a{99999999999}"])
+def test_an_expression_that_is_none_is_told(modules: str) -> None:
+    assert "modules is not a regular expression" in faults(SOUND + f"lora: {{modules: '{modules}'}}\n")
