@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
@@ -53,7 +54,8 @@ class Matrices:
 def plan(base: Checkpoint, adapter: Adapter) -> dict[str, Change]:
     """The change of every tensor that changes, by the tensor's name in the base. Every pair is used, once.
 
-    Raises WeightsError for a pair that fits nothing, fits two things, or has another shape or rank than it must.
+    Raises WeightsError for a pair that fits nothing, fits two things, or has another shape or rank than it must; and
+    where pairs are missing.
     """
     tensors = base.tensors
     changes: dict[str, Change] = {}
@@ -67,7 +69,30 @@ def plan(base: Checkpoint, adapter: Adapter) -> dict[str, Change]:
     for module, pairs in stacks.items():
         for change in _stacked(module, pairs, base, adapter):
             _add(changes, change)
+    _check_whole(changes, base, adapter)
     return changes
+
+
+def _check_whole(changes: dict[str, Change], base: Checkpoint, adapter: Adapter) -> None:
+    """What the settings target in one layer, they target in every layer that stores it, unless layers are chosen."""
+    text = base.config.get("text_config")
+    shared = (text if isinstance(text, dict) else base.config).get("num_kv_shared_layers")  # stored, yet not modules
+    if shared or any(adapter.config.get(key) for key in ("layers_to_transform", "exclude_modules")):
+        return
+    kinds = {re.sub(r"\d+", "", name) for name in changes}
+    missing = [
+        name
+        for name in base.tensors
+        if name not in changes
+        and re.sub(r"\d+", "", name) in kinds
+        and any(adapter.targets(module) for module in _names(name.removesuffix(".weight")))
+    ]
+    if missing:
+        raise WeightsError(
+            f"its settings target {len(missing)} weights more than it holds pairs for: {', '.join(missing[:3])}, ...",
+            where=str(adapter.folder),
+            hint="The adapter is not whole: save or fetch it again.",
+        )
 
 
 def _unwrapped(module: str) -> str:

@@ -61,6 +61,13 @@ class Adapter:
         with self.file.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
+    def targets(self, module: str) -> bool:
+        """Whether target_modules means the module: a regular expression over whole names, or names they end in."""
+        told = self.config.get("target_modules")
+        if isinstance(told, str):
+            return re.fullmatch(told, module) is not None
+        return any(module == name or module.endswith(f".{name}") for name in told or ())
+
     def rank(self, key: str) -> int:
         """The rank that the settings give to the module or parameter `key`."""
         return int(_by_pattern(self.config.get("rank_pattern"), key, self.config["r"]))
@@ -91,8 +98,12 @@ def _check_settings(config: Mapping[str, Any], folder: Path) -> None:
     if config.get("peft_type") != "LORA":
         raise WeightsError(f"peft_type is {config.get('peft_type')!r}; only LORA can be merged", where=where)
     for key in ("r", "lora_alpha"):
-        if not isinstance(config.get(key), int | float) or config[key] <= 0:
+        if not _is_above_0(config.get(key)):
             raise WeightsError(f"{key} must be a number above 0", where=where)
+    for key in ("rank_pattern", "alpha_pattern"):
+        _check_patterns(key, config.get(key), where)
+    for key in ("target_modules", "target_parameters"):
+        _check_names(key, config.get(key), where)
     start = config.get("init_lora_weights")
     if isinstance(start, str) and start.lower().startswith(_CHANGED_BASE):
         raise WeightsError(
@@ -107,6 +118,33 @@ def _check_settings(config: Mapping[str, Any], folder: Path) -> None:
                 where=where,
                 hint="Merge with PEFT itself, or train without it.",
             )
+
+
+def _is_above_0(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _check_names(key: str, told: Any, where: str) -> None:
+    if isinstance(told, str) and key == "target_modules":
+        _check_expression(key, told, where)
+    elif not isinstance(told or [], list) or not all(isinstance(name, str) for name in told or []):
+        raise WeightsError(f"{key} must be a list of names", where=where)
+
+
+def _check_expression(key: str, text: str, where: str) -> None:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise WeightsError(f"{key}: {text!r} is not a regular expression: {error}", where=where) from error
+
+
+def _check_patterns(key: str, patterns: Any, where: str) -> None:
+    if not isinstance(patterns or {}, Mapping):
+        raise WeightsError(f"{key} must be an object of numbers above 0", where=where)
+    for pattern, value in (patterns or {}).items():
+        if not _is_above_0(value):
+            raise WeightsError(f"{key} gives {pattern!r} {value!r}, not a number above 0", where=where)
+        _check_expression(key, pattern, where)
 
 
 def _pairs(file: TensorFile) -> tuple[Pair, ...]:

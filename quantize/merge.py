@@ -53,7 +53,7 @@ def merge(
     from .delta import load, plan
     from .lora import open_adapter
     from .merge_shard import merge_file
-    from .merge_state import merge_key, open_state
+    from .merge_state import alone, merge_key, open_state
 
     check_new(out)
     base = open_checkpoint(base_folder)
@@ -62,16 +62,17 @@ def merge(
     unlike = check_base(base.folder, adapter.folder, any_base)
     changes = plan(base, adapter)
     part = out.with_name(out.name + ".part")
-    state = open_state(part, merge_key(base, adapter))
-    check_disk(out, sum(f.size_bytes for f in base.files if f.path.name not in state.done))
-    for number, file in enumerate(base.files, 1):
-        if file.path.name in state.done:
-            tell(f"{number}/{len(base.files)} {file.path.name}: done before")
-            continue
-        tell(f"{number}/{len(base.files)} {file.path.name}: {file.size_bytes / 1e9:.2f} GB")
-        state.add(merge_file(file, part / file.path.name, changes, lambda change: load(change, adapter)))
-    record = _record(base, adapter, unlike, state)
-    _finish(base, part, out, record)
+    with alone(part):
+        state = open_state(part, merge_key(base, adapter))
+        check_disk(out, sum(f.size_bytes for f in base.files if f.path.name not in state.done))
+        for number, file in enumerate(base.files, 1):
+            if file.path.name in state.done:
+                tell(f"{number}/{len(base.files)} {file.path.name}: done before")
+                continue
+            tell(f"{number}/{len(base.files)} {file.path.name}: {file.size_bytes / 1e9:.2f} GB")
+            state.add(merge_file(file, part / file.path.name, changes, lambda change: load(change, adapter)))
+        record = _record(base, adapter, unlike, state)
+        _finish(base, part, out, record)
     return record
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from .lora import Adapter
 from .merge_shard import Effect, MergedFile
 
 STATE = "merge-state.json"
+_AWAY = "Move it away."
 
 
 @dataclass(slots=True)
@@ -57,18 +60,48 @@ def open_state(folder: Path, key: str) -> MergeState:
         write_text(folder / STATE, json.dumps({"key": key, "done": []}))
         return state
     if STATE not in names:
-        raise InputError("is there already and is no unfinished merge", where=str(folder), hint="Move it away.")
+        raise InputError("is there already and is no unfinished merge", where=str(folder), hint=_AWAY)
     data = read_json(folder / STATE)
     if data.get("key") != key:
         for name in names:
             (folder / name).unlink()
         return open_state(folder, key)
     state = MergeState(folder, key)
-    for entry in data["done"]:
-        file = MergedFile(**entry | {"effects": _effects(entry["effects"])})
+    for file in _done(data, folder / STATE):
         if _is_whole(folder / file.name, file):
             state.done[file.name] = file
     return state
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """`folder`, made if need be, for this process only: two merges into one would write the same files at once, and
+    the slower one's would be cut off under the name of a whole one. InputError where another has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows: no such lock
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)  # of the folder itself, so that no file of the lock's is left in it
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise InputError(
+            "another program is merging into this folder", where=str(folder), hint="Wait for it, or name another --out."
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _done(data: Mapping[str, Any], path: Path) -> list[MergedFile]:
+    try:
+        return [MergedFile(**entry | {"effects": _effects(entry["effects"])}) for entry in data["done"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError("is not what an unfinished merge writes", where=str(path), hint=_AWAY) from error
 
 
 def _effects(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Effect]:

@@ -27,7 +27,10 @@ from small_checkpoints import (
 import quantize.disk_space
 import quantize.merge_shard
 from aipsy_judge.errors import CapacityError, InputError, WeightsError
+from quantize.checkpoint import open_checkpoint
+from quantize.lora import open_adapter
 from quantize.merge import main, merge
+from quantize.merge_state import alone, merge_key
 
 TARGETS = ["experts.gate_up_proj", "experts.down_proj"]
 Q0 = "model.language_model.layers.0.self_attn.q_proj"
@@ -150,6 +153,15 @@ def test_an_adapter_of_the_text_model_fits_the_model_with_a_vision_tower(tmp_pat
         ({"a_setting_of_a_later_release": {"x": 1}}, "a_setting_of_a_later_release"),
         ({"peft_type": "LOHA"}, "LOHA"),
         ({"r": 0}, "r must be"),
+        ({"r": float("nan")}, "r must be"),
+        ({"lora_alpha": float("inf")}, "lora_alpha must be"),
+        ({"lora_alpha": True}, "lora_alpha must be"),
+        ({"rank_pattern": [1]}, "rank_pattern must be"),
+        ({"rank_pattern": {"(": 1}}, "not a regular expression"),
+        ({"alpha_pattern": {"q_proj": 0}}, "not a number above 0"),
+        ({"alpha_pattern": {"q_proj": "a"}}, "not a number above 0"),
+        ({"target_parameters": 3}, "target_parameters must be"),
+        ({"target_modules": "("}, "not a regular expression"),
         ({"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"q_proj": 1, "self_attn.q_proj": 2}}, "several values"),
         ({"r": 4}, "rank 2"),
     ],
@@ -364,3 +376,35 @@ def test_the_program_tells_an_error_once_and_says_what_to_do(tmp_path: Path, bas
     again = CliRunner().invoke(main, arguments)
     assert again.exit_code == 2
     assert "next:" in again.output
+
+
+@pytest.mark.parametrize("targets", [["q_proj", "down_proj"], r".*\.(q_proj|down_proj)"])
+def test_an_adapter_that_lacks_a_layer_is_an_error(tmp_path: Path, base: Path, targets: object) -> None:
+    plain = {m: p for m, p in all_matrices().items() if m.endswith("_proj")}
+    first = {m: p for m, p in plain.items() if ".layers.0." in m}
+    adapter = write_adapter(tmp_path / "half", base, first, target_modules=targets)
+    with pytest.raises(WeightsError, match="target 2 weights more") as caught:
+        merge(base, adapter, tmp_path / "out")
+    assert "layers.1.mlp.down_proj.weight" in str(caught.value)
+    chosen = write_adapter(tmp_path / "chosen", base, first, target_modules=targets, layers_to_transform=[0])
+    merge(base, chosen, tmp_path / "one layer")
+    merge(base, write_adapter(tmp_path / "whole", base, plain, target_modules=targets), tmp_path / "both layers")
+
+
+def test_two_merges_into_one_folder_do_not_write_at_once(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    with alone(tmp_path / "out.part"), pytest.raises(InputError, match="another program is merging"):
+        merge(base, adapter, tmp_path / "out")
+    assert not list((tmp_path / "out.part").iterdir())
+    merge(base, adapter, tmp_path / "out")
+    assert not (tmp_path / "out.part").exists()
+
+
+@pytest.mark.parametrize("done", [None, 3, [3], [{"name": "x"}], [{"name": "x", "effects": {"w": 3}}]])
+def test_a_damaged_record_of_a_stopped_merge_is_told(tmp_path: Path, base: Path, done: object) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    key = merge_key(open_checkpoint(base), open_adapter(adapter))
+    (tmp_path / "out.part").mkdir()
+    (tmp_path / "out.part" / "merge-state.json").write_text(json.dumps({"key": key, "done": done}))
+    with pytest.raises(InputError, match="not what an unfinished merge writes"):
+        merge(base, adapter, tmp_path / "out")
