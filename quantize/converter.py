@@ -15,6 +15,7 @@ from .llama_source import llama_cpp_source
 
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 # The converters import what lies beside them: a safe path or another gguf library would take that away.
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model")
 _UNSET = ("PYTHONSAFEPATH", "NO_LOCAL_GGUF")
 
 
@@ -50,6 +51,12 @@ def check_convertible(model: Checkpoint) -> str:
                 where=str(path),
                 hint="Take a version of the model that needs none; if the code is not needed, remove the key.",
             )
+    if not any((model.folder / name).is_file() for name in _TOKENIZERS):
+        raise WeightsError(
+            f"holds no tokenizer ({' or '.join(_TOKENIZERS)})",
+            where=str(model.folder),
+            hint="Copy the base's own tokenizer files into the folder.",
+        )
     text = model.config.get("text_config")
     nested = text.get("architectures") if isinstance(text, dict) else None
     names = nested or model.config.get("architectures")

@@ -83,7 +83,8 @@ def _added_tokens(folder: Path) -> list[dict[str, Any]]:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Ids that end a reply, from generation_config.json, else config.json. Raises WeightsError where neither says."""
+    """Ids that end a reply, from generation_config.json, else config.json. Raises WeightsError where neither says
+    or what it says is no id."""
     configs = []
     for name in ("generation_config.json", "config.json"):
         if (folder / name).is_file():
@@ -92,7 +93,10 @@ def end_tokens(folder: Path) -> tuple[int, ...]:
     for config in configs:
         found = config.get("eos_token_id")
         if found is not None:
-            return tuple(int(i) for i in (found if isinstance(found, list) else [found]))
+            ids = found if isinstance(found, list) else [found]
+            if not ids or not all(isinstance(i, int) for i in ids):
+                raise WeightsError(f"eos_token_id is {found!r}, no token id or list of them", where=str(folder))
+            return tuple(ids)
     raise WeightsError("neither generation_config.json nor config.json names the end token", where=str(folder))
 
 

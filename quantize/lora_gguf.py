@@ -97,6 +97,12 @@ def _write_plain(adapter: Adapter, changes: dict[str, Change], folder: Path) -> 
         module = f"base_model.model.{name.removesuffix('.weight')}"
         tensors[f"{module}.lora_A.weight"] = matrices.a[0].contiguous()
         tensors[f"{module}.lora_B.weight"] = (matrices.b[0] * (change.scale * change.rank / alpha)).contiguous()
+    if not any(bool(t.any()) for name, t in tensors.items() if name.endswith(".lora_B.weight")):
+        raise WeightsError(
+            "the adapter changes nothing: all its B matrices are zero",
+            where=str(adapter.folder),
+            hint="It was not trained, or another file was saved in its place.",
+        )
     save_file(tensors, folder / "adapter_model.safetensors")
     config = {"peft_type": "LORA", "r": adapter.config["r"], "lora_alpha": alpha}
     (folder / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")

@@ -37,12 +37,13 @@ def to_gguf(folder: Path, out: Path, kind: str = "Q8_0", *, tell: Callable[[str]
     that lost something, InputError where `out` is there already, CapacityError, BackendError where llama.cpp fails.
     """
     from .converter import check_convertible
-    from .gguf_checks import check_converted, check_finite
+    from .gguf_checks import check_converted, check_finite, end_tokens
 
     check_new(out)
     model = open_checkpoint(folder)
     check_full_weights(model)
     tell(f"{check_convertible(model)}: {model.weight_bytes / 1e9:.2f} GB of {', '.join(model.weight_types)}")
+    end_tokens(folder)  # what would fail after the conversion fails before it
     check_disk(out, _needed_bytes(model, kind))
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as part:
         made = _convert(model, Path(part), kind, out.stem, tell)

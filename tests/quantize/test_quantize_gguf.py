@@ -199,3 +199,27 @@ def test_the_program_knows_the_types_in_either_case(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [str(tmp_path / "none"), "--out", str(tmp_path / "x.gguf"), "--type", "q4_k_m"])
     assert done.exit_code == 3
     assert "no such folder" in done.output
+
+
+def test_a_folder_without_a_tokenizer_is_told_so_before_anything_is_written(tmp_path: Path) -> None:
+    base = write_base(tmp_path / "base", **ARCHITECTURE)
+    (base / "tokenizer.json").unlink()
+    with pytest.raises(WeightsError, match="holds no tokenizer"):
+        to_gguf(base, tmp_path / "out.gguf")
+
+
+def test_an_adapter_that_changes_nothing_becomes_no_file(tmp_path: Path) -> None:
+    base = write_base(tmp_path / "base", **ARCHITECTURE)
+    a, b = pair(OUT, IN)
+    adapter = write_adapter(tmp_path / "adapter", base, {"model.language_model.layers.0.self_attn.q_proj": (a, 0 * b)})
+    with pytest.raises(WeightsError, match="changes nothing"):
+        lora_gguf(adapter, base, tmp_path / "adapter.gguf")
+    assert not (tmp_path / "adapter.gguf").exists()
+
+
+@pytest.mark.parametrize("told", ["a", [], [1, "b"], {"id": 1}])
+def test_an_end_token_that_is_no_id_is_told_before_converting(tmp_path: Path, told: object) -> None:
+    base = write_base(tmp_path / "base", **ARCHITECTURE)
+    (base / "generation_config.json").write_text(json.dumps({"eos_token_id": told}))
+    with pytest.raises(WeightsError, match="eos_token_id is"):
+        to_gguf(base, tmp_path / "out.gguf")
