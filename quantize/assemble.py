@@ -42,6 +42,12 @@ MODELS = Path(__file__).resolve().parent.parent / "models"
 def assemble(told: Description, models: Path, *, limits: Path = LIMITS, threads: int = 0) -> Manifest:
     """Make the judge's folder in `models`. Raises InputError, WeightsError or ManifestError."""
     load_contract(told.contract)
+    if told.adapter is not None and _file_name(told.adapter) == _file_name(told.model):
+        raise InputError(
+            f"model and adapter are both called {_file_name(told.model)}: one would take the other's place",
+            where=told.name,
+            hint="Rename one of the files.",
+        )
     folder = models / told.name
     folder.mkdir(parents=True, exist_ok=True)
     files = [_placed("model", told.model, folder)]
@@ -131,14 +137,22 @@ def _placed(role: Literal["model", "adapter"], named: str, folder: Path) -> tupl
     source = Path(named).expanduser()
     if not source.is_file():
         raise InputError(f"there is no such {role}", where=named)
+    read_gguf_header(source)  # what is no whole GGUF file must not take a name in the folder
     target = folder / source.name
     if not (target.exists() and os.path.samefile(source, target)):
         _link(source, target)
     return JudgeFile(role=role, name=target.name, bytes=target.stat().st_size, sha256=file_sha256(target)), target
 
 
+def _file_name(named: str) -> str:
+    return Path(named.rpartition(":")[2]).name
+
+
 def _in_package(package: str, name: str, named: str) -> Path:
-    spec = importlib.util.find_spec(package)
+    try:
+        spec = importlib.util.find_spec(package)
+    except ValueError:  # a module that is loaded and was found in no file, such as __main__
+        spec = None
     places = [Path(p) / name for p in (spec.submodule_search_locations or ())] if spec is not None else []
     found = next((p for p in places if p.is_file()), None)
     if found is None:

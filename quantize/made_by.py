@@ -27,12 +27,12 @@ def made_by(run: Path | None) -> Made:
     text = _text(run / RECIPE)
     told = _json(run / PROVENANCE)
     return Made(
-        date=_date(told.get("created")) or today,
+        date=_date(told.get("created"), run / PROVENANCE) or today,
         recipe=_name(text, run / RECIPE),
         recipe_sha256=hashlib.sha256(text.encode()).hexdigest(),
         data=_data(run),
         commit=told.get("commit"),
-        versions={str(k): str(v) for k, v in (told.get("versions") or {}).items()},
+        versions={str(k): str(v) for k, v in _mapping(told, "versions", run / PROVENANCE).items()},
     )
 
 
@@ -52,7 +52,7 @@ def _data(run: Path) -> dict[str, str]:
     path = run / "targets" / STAGE
     if not path.is_file():
         return {}
-    inputs = _json(path).get("key", {}).get("inputs", {})
+    inputs = _mapping(_mapping(_json(path), "key", path), "inputs", path)
     return {str(label): str(digest) for label, digest in inputs.items()}
 
 
@@ -64,8 +64,18 @@ def _name(text: str, path: Path) -> str:
     return str(data.get("name", path.parent.name)) if isinstance(data, Mapping) else path.parent.name
 
 
-def _date(text: object) -> datetime.date | None:
-    return datetime.datetime.fromisoformat(text).date() if isinstance(text, str) else None
+def _mapping(data: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
+    found = data.get(key) or {}
+    if not isinstance(found, Mapping):
+        raise InputError(f"{key}: an object was expected", where=str(path))
+    return found
+
+
+def _date(text: object, path: Path) -> datetime.date | None:
+    try:
+        return datetime.datetime.fromisoformat(text).date() if isinstance(text, str) else None
+    except ValueError as error:
+        raise InputError(f"created: {error}", where=str(path)) from error
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -177,6 +177,7 @@ def test_a_verify_by_other_limits_or_of_other_files_blesses_nothing(parts):
     [
         ({"model": "no.gguf"}, "no such model"),
         ({"model": "no_package:x.gguf"}, "not installed"),
+        ({"model": "__main__:x.gguf"}, "not installed"),
         ({"golden": 3}, "golden"),
         ({"extra": 1}, "extra"),
     ],
@@ -212,3 +213,42 @@ def test_how_a_judge_was_made_is_read_from_its_run(parts):
     assert (made.made.recipe, made.made.commit, made.made.data) == ("tiny", "a" * 40, {"ratings": "0" * 64})
     assert made.temperatures == {"empathy": 1.5}
     assert "by the recipe tiny" in (parts / "models" / "small" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("provenance.json", {"versions": [1]}, "versions: an object"),
+        ("provenance.json", {"created": "yesterday"}, "created: "),
+        ("targets/stage.json", {"key": [1]}, "key: an object"),
+        ("targets/stage.json", {"key": {"inputs": "x"}}, "inputs: an object"),
+    ],
+)
+def test_a_run_folder_that_was_edited_is_one_error(parts, file, content, said):
+    run = parts / "run"
+    (run / "targets").mkdir(parents=True)
+    (run / "recipe.resolved.yaml").write_text("name: tiny\n")
+    (run / "provenance.json").write_text("{}")
+    (run / file).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=said):
+        assemble(described(parts, verify=None, run=str(run)), parts / "models", threads=1)
+
+
+def test_an_adapter_does_not_take_the_place_of_a_model_of_the_same_name(parts):
+    (parts / "other").mkdir()
+    (parts / "other" / "small.gguf").write_bytes(b"GGUF")
+    told = described(parts, verify=None, adapter=str(parts / "other" / "small.gguf"))
+    with pytest.raises(InputError, match=r"both called small\.gguf"):
+        assemble(told, parts / "models", threads=1)
+    assert not (parts / "models").exists()
+
+
+def test_a_file_that_is_no_model_takes_no_name_in_the_folder(parts):
+    assemble(described(parts, verify=None), parts / "models", threads=1)
+    folder = parts / "models" / "small"
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    (parts / "cut").mkdir()
+    (parts / "cut" / "small.gguf").write_bytes((parts / "small.gguf").read_bytes()[:-100])
+    with pytest.raises(WeightsError):
+        assemble(described(parts, verify=None, model=str(parts / "cut" / "small.gguf")), parts / "models", threads=1)
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
