@@ -92,14 +92,5 @@ def within_window(visible: Tensor, position_ids: Tensor, window: int) -> Tensor:
     return visible & (distance < window)
 
 
-def attention_masks(batch: Batch, window: int | None) -> dict[str, Tensor]:
-    """(B, 1, T, T) bool masks by kind of layer, as transformers' Gemma 4 takes them; for a model without sliding
-    layers use the entry "full_attention"."""
-    masks = {"full_attention": batch.visible[:, None]}
-    if window is not None:
-        masks["sliding_attention"] = within_window(batch.visible, batch.position_ids, window)[:, None]
-    return masks
-
-
 def _padded(values: Sequence[_Number], size: int, fill: _Number) -> list[_Number]:
     return list(values) + [fill] * (size - len(values))

@@ -32,7 +32,7 @@ class _Slot:
 
 @dataclass
 class Staging:
-    """Serves packed layers, numbered by `add`, on `device`. Not for use by several threads at once.
+    """Serves packed layers, numbered as in `sources`, on `device`. Not for use by several threads at once.
 
     `copies` counts copies made; `waited` those that were begun only when the layer was already needed.
     """
@@ -88,7 +88,7 @@ class Staging:
             return slot
         if self._stream is None:
             self._stream = torch.cuda.Stream(self.device)
-        # What the buffer held may still be read by work already queued: the copy waits for that, and only for that.
+        # What the buffer held may still be read by work already queued: the copy waits for what is queued by now.
         self._stream.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self._stream):
             slot.bytes.copy_(self.sources[layer], non_blocking=True)

@@ -52,7 +52,7 @@ def put_on_host(model: nn.Module, count: int, device: torch.device) -> None:
     chosen = [layers[i] for i in sorted(host_order(len(layers))[:count])]
     if not chosen:
         return
-    staging = next((e._staging for e in layers if e._staging is not None), None)
+    staging = next((e.staging for e in layers if e.staging is not None), None)
     staging = staging or Staging(device, chosen[0].layout.bytes)
     waiting = [e for e in layers if e.on_host or e in chosen]
     for number, experts in enumerate(waiting):

@@ -19,7 +19,7 @@ from .rows import RowTree, Target
 # The published Gemma 4 keeps its text model beside a vision tower. Without the mapping transformers finds none of its
 # tensors, fills in random ones, and says so in a warning only.
 _TEXT_PART = {r"^model\.language_model\.": "model."}
-_OTHER_TOWERS = ("model.vision_tower.", "model.embed_vision.", "model.audio_tower.", "model.embed_audio.")
+OTHER_TOWERS = ("model.vision_tower.", "model.embed_vision.", "model.audio_tower.", "model.embed_audio.")
 
 
 def load_base(folder: Path, *, precision: str, device: torch.device, base_bits: int = 16, on_host: int = 0) -> Any:
@@ -62,7 +62,7 @@ def _load(folder: Path, dtype: torch.dtype, device: torch.device) -> Any:
 
 
 def _check_loaded(folder: Path, seen: dict[str, Any]) -> None:
-    unknown = {k for k in seen["unexpected_keys"] if not str(k).startswith(_OTHER_TOWERS)}
+    unknown = {k for k in seen["unexpected_keys"] if not str(k).startswith(OTHER_TOWERS)}
     for what, names in (
         ("missing", seen["missing_keys"]),
         ("of another shape", seen["mismatched_keys"]),

@@ -60,6 +60,11 @@ class NF4Experts(nn.Module):
         return self._staging is not None
 
     @property
+    def staging(self) -> Staging | None:
+        """What serves the bytes that lie in the machine's memory."""
+        return self._staging
+
+    @property
     def staged_bytes(self) -> int:
         """Bytes that staging has taken on the device, for all layers that share it."""
         return self._staging.taken if self._staging is not None else 0

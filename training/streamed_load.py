@@ -23,6 +23,7 @@ from transformers import AutoModelForCausalLM, Gemma4Config, Gemma4TextConfig
 from aipsy_judge.errors import WeightsError
 
 from .host_layers import host_order, put_on_host
+from .model import OTHER_TOWERS
 from .nf4_experts import NF4Experts
 from .nf4_packing import BLOCK, Layout, Stack, pack_expert
 
@@ -30,7 +31,6 @@ bnb: Any = bitsandbytes.nn
 
 LINEAR = re.compile(r"model\.layers\.\d+\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)")
 EXPERTS = re.compile(r"(model\.layers\.(\d+)\.experts)\.(gate_up|down)_proj")
-OTHER_TOWERS = ("model.vision_tower.", "model.embed_vision.", "model.audio_tower.", "model.embed_audio.")
 
 
 @dataclass

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from training.collate import ancestors, attention_masks, collate, within_window
+from training.backbone import SLIDING, batch_masks
+from training.collate import ancestors, collate, within_window
 from training.rows import Row, RowTree, Target
 
 EOS = 1
@@ -87,10 +88,11 @@ def test_the_window_counts_positions_so_that_a_late_branch_sees_the_prompt() -> 
     late = tree.tokens.index(12)  # index 8, position 3: within a window of 3 it sees positions 1, 2 and 3
     near = within_window(batch.visible, batch.position_ids, 3)[0, late]
     assert [tree.tokens[i] for i in near.nonzero().flatten().tolist()] == [6, 7, 12]
-    masks = attention_masks(batch, 3)
-    assert masks["full_attention"].shape == masks["sliding_attention"].shape == (1, 1, 10, 10)
+    masks = batch_masks(3, batch)
+    assert masks["full_attention"].shape == masks[SLIDING].shape == (1, 1, 10, 10)
     assert masks["full_attention"][0, 0, late].sum() == 4
-    assert set(attention_masks(batch, None)) == {"full_attention"}
+    assert masks[SLIDING][0, 0, late].sum() == 3
+    assert batch_masks(None, batch).equal(masks["full_attention"])
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30))
