@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from aipsy_judge.base_record import base_record
 from aipsy_judge.errors import InputError
 
 from .recipe import Recipe
 
 
 def base_folder(recipe: Recipe) -> Path:
-    """Raises InputError where there is no such folder or file, WeightsError where the file cannot be dequantised."""
+    """Raises InputError where there is no such folder or file, or the folder is of another revision than is named;
+    WeightsError where the file cannot be dequantised."""
     if recipe.base.gguf is not None:
         from .dequantised import dequantised, gguf_path
 
@@ -22,4 +24,16 @@ def base_folder(recipe: Recipe) -> Path:
             where=f"base.checkpoint: {folder}",
             hint="Fetch the base's folder (config.json, *.safetensors, tokenizer) and name it; or give base.gguf.",
         )
+    _check_revision(folder, recipe.base.revision)
     return folder
+
+
+def _check_revision(folder: Path, named: str | None) -> None:
+    """Where the folder says of itself which revision it is, no other may be recorded."""
+    own = base_record(folder).revision
+    if named is not None and own not in (None, named):
+        raise InputError(
+            f"the folder holds the revision {own}, the recipe names {named}",
+            where="base.revision",
+            hint="Name the folder's own revision, or leave it out: it is then recorded by itself.",
+        )
