@@ -6,6 +6,7 @@ It changes no choice, only how sure the judge is said to be.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -71,7 +72,7 @@ def fit_temperature(said: NDArray[np.float64], wanted: NDArray[np.float64]) -> F
 def fit_all(judged: Sequence[Judged], exam: Exam, pen: Pen) -> dict[str, Any]:
     """What temperatures.json holds: a temperature per slot, how it was had, and a floor of legal mass."""
     pairs = slot_pairs(judged, pen)
-    fitted = {name: fit_temperature(*_stacked(rows)) for name, rows in pairs.items()}
+    fitted = {name: fit_temperature(*stacked(rows)) for name, rows in pairs.items()}
     masses = [m for j in judged for m in legal_masses(j.verdict)]
     low = float(np.quantile(masses, LOW)) if masses else None
     return {
@@ -84,10 +85,19 @@ def fit_all(judged: Sequence[Judged], exam: Exam, pen: Pen) -> dict[str, Any]:
     }
 
 
-def slot_pairs(judged: Iterable[Judged], pen: Pen) -> dict[str, list[tuple[list[float], list[float]]]]:
-    """Slot -> (said, wanted) over its labels in a fixed order, of every item on which both are known and the same
-    labels were legal (after another flag other labels may be)."""
-    found: dict[str, list[tuple[list[float], list[float]]]] = {}
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What the judge said and what the target wants, probabilities over `labels`."""
+
+    labels: tuple[str, ...]
+    said: tuple[float, ...]
+    wanted: tuple[float, ...]
+
+
+def slot_pairs(judged: Iterable[Judged], pen: Pen) -> dict[str, list[Pair]]:
+    """Slot -> a pair of every item on which both are known and the same labels were legal (after another flag other
+    labels may be)."""
+    found: dict[str, list[Pair]] = {}
     for one in judged:
         said = distributions(one.verdict)
         for form in pen.forms.values():
@@ -95,9 +105,9 @@ def slot_pairs(judged: Iterable[Judged], pen: Pen) -> dict[str, list[tuple[list[
                 shares, read = slot.wanted.shares, said.get(slot.name)
                 if not shares or not read or set(read) != set(slot.ways):
                     continue
-                labels = sorted(read)
-                row = ([read[x] for x in labels], [shares.get(x, 0.0) for x in labels])
-                found.setdefault(slot.name, []).append(row)
+                labels = tuple(sorted(read))
+                pair = Pair(labels, tuple(read[x] for x in labels), tuple(shares.get(x, 0.0) for x in labels))
+                found.setdefault(slot.name, []).append(pair)
     return dict(sorted(found.items()))
 
 
@@ -123,8 +133,8 @@ def legal_masses(verdict: Verdict) -> Iterable[float]:
             yield one.legal_mass
 
 
-def _stacked(rows: Sequence[tuple[list[float], list[float]]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(I, L) each; rows over another set of labels than the first's are left out."""
-    size = len(rows[0][0])
-    kept = [r for r in rows if len(r[0]) == size]
-    return np.array([said for said, _ in kept]), np.array([wanted for _, wanted in kept])
+def stacked(pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(I, L) each, said and wanted, of the pairs over that set of labels which most have; the others are left out."""
+    ((labels, _),) = Counter(p.labels for p in pairs).most_common(1)
+    kept = [p for p in pairs if p.labels == labels]
+    return np.array([p.said for p in kept]), np.array([p.wanted for p in kept])

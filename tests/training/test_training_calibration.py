@@ -18,7 +18,7 @@ from training.judging import Exam, Judged, _upto
 from training.measures import measure
 from training.recipe import Validate
 from training.target_rows import FlagTarget, MetricTarget, TargetRow
-from training.temperature import FEWEST, MOST, fit_temperature, legal_masses
+from training.temperature import FEWEST, MOST, Pair, fit_temperature, legal_masses, stacked
 from training.validation import BEST, FILE, Round, Validation, read_rounds
 
 RULE_RUBRIC = parse_rubric(RULE, where="test")
@@ -47,6 +47,13 @@ def test_a_temperature_is_bounded_and_says_so_and_few_items_fit_none() -> None:
     few = fit_temperature(sure[1:], wrong[1:])
     assert (few.temperature, few.n) == (1.0, FEWEST - 1)
     assert fit_temperature(np.empty((0, 2)), np.empty((0, 2))).before is None
+
+
+def test_probabilities_over_unlike_labels_are_not_put_in_one_table() -> None:
+    few, many = Pair(("0", "1"), (0.9, 0.1), (1.0, 0.0)), Pair(("0", "N/A"), (0.2, 0.8), (0.3, 0.7))
+    said, wanted = stacked([few, many, many])
+    assert said.tolist() == [[0.2, 0.8]] * 2
+    assert wanted.tolist() == [[0.3, 0.7]] * 2
 
 
 def test_a_probability_of_zero_is_not_an_infinite_loss() -> None:
