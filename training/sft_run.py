@@ -134,12 +134,30 @@ def make_trainer(
 ) -> RowTrainer:
     """The loop over `rows`, each as often as it repeats."""
     from datasets import Dataset
+
+    shown = [index for index, row in enumerate(rows) for _ in range(row.repeats)]
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    with without_notices():
+        trainer = RowTrainer(
+            model=model,
+            args=_settings(recipe, len(shown), part, device),
+            rows=rows,
+            pad_token=pad or 0,
+            train_dataset=Dataset.from_dict({"index": shown}),
+            processing_class=tokenizer,
+            loss_kind=chosen_kind(recipe.train.loss, device),
+        )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _settings(recipe: Recipe, shown: int, part: Path, device: torch.device) -> Any:
+    """trl's settings of the loop over `shown` rows an epoch."""
     from trl.trainer.sft_config import SFTConfig
 
     told = recipe.train
-    shown = [index for index, row in enumerate(rows) for _ in range(row.repeats)]
-    steps = told.steps or math.ceil(told.epochs * math.ceil(len(shown) / (told.batch * told.accumulate)))
-    config = SFTConfig(
+    steps = told.steps or math.ceil(told.epochs * math.ceil(shown / (told.batch * told.accumulate)))
+    return SFTConfig(
         output_dir=str(part / CHECKPOINTS),
         per_device_train_batch_size=told.batch,
         gradient_accumulation_steps=told.accumulate,
@@ -168,19 +186,6 @@ def make_trainer(
         dataset_kwargs={"skip_prepare_dataset": True},
         dataloader_pin_memory=device.type == "cuda",
     )
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    with without_notices():
-        trainer = RowTrainer(
-            model=model,
-            args=config,
-            rows=rows,
-            pad_token=pad or 0,
-            train_dataset=Dataset.from_dict({"index": shown}),
-            processing_class=tokenizer,
-            loss_kind=chosen_kind(told.loss, device),
-        )
-    trainer.remove_callback(PrinterCallback)
-    return trainer
 
 
 class _Rounds(TrainerCallback):
