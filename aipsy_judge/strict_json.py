@@ -26,8 +26,12 @@ def dumps(data: Any, *, indent: int | None = None, sort_keys: bool = False) -> s
 
 
 def loads(text: str | bytes) -> Any:
-    """The inverse of `dumps`. ValueError on NaN, Infinity, a key written twice, or text that is not UTF-8."""
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+    """The inverse of `dumps`. ValueError on NaN, Infinity, a key written twice, text that is not UTF-8, or lists and
+    objects nested deeper than Python can follow."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def whole_characters(text: str) -> str:

@@ -35,3 +35,9 @@ def test_whatever_text_is_written_is_valid_utf8_and_reads_back(text):
 
 def test_metadata_with_nan_is_kept_with_null_in_its_place():
     assert without_nan({"a": [1.5, float("nan")], 2: (None, True)}) == {"a": [1.5, None], "2": [None, True]}
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+def test_what_is_nested_beyond_all_measure_is_an_error_like_any_other(text: str) -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        loads(text)
