@@ -10,6 +10,8 @@ from pathlib import Path
 from aipsy_judge.backends.amx import extra_buffers_work
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 from aipsy_judge.file_hash import file_sha256
+from aipsy_judge.gguf_adapter import check_adapter
+from aipsy_judge.gguf_model import check_model
 from aipsy_judge.manifest import Weighed
 
 
@@ -23,6 +25,13 @@ class Side:
     @property
     def words(self) -> str:
         return self.model.name + (f" + {self.adapter.name}" if self.adapter is not None else "")
+
+    def check(self) -> None:
+        """Raise WeightsError if either is damaged or none, or they do not fit: told before the other side is watched,
+        which takes minutes to hours."""
+        header = check_model(self.model)
+        if self.adapter is not None:
+            check_adapter(self.adapter, header)
 
     def weighed(self) -> Weighed:
         """The sha256 of both."""

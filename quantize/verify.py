@@ -190,6 +190,8 @@ def main(
         task = Task(asked, load_contract(contract), take_units(conversations, asked, units), window)
         sides = Side(full, full_adapter), Side(candidate, candidate_adapter)
         base = Side(bare) if bare is not None else Side(candidate) if candidate_adapter is not None else None
+        for side in (*sides, *([base] if base is not None else [])):
+            side.check()
         settings = Settings(threads=threads, budget=budget, floor=floor, memory_gb=memory_gb)
         found = compare(*sides, base, task, settings, lambda line: click.echo(line, err=True))
         record = verified(found, *sides, conversations, limits)

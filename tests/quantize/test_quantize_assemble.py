@@ -252,3 +252,12 @@ def test_a_file_that_is_no_model_takes_no_name_in_the_folder(parts):
     with pytest.raises(WeightsError):
         assemble(described(parts, verify=None, model=str(parts / "cut" / "small.gguf")), parts / "models", threads=1)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+
+def test_a_damaged_candidate_is_told_before_the_full_weights_are_watched(parts):
+    (parts / "cut.gguf").write_bytes((parts / "small.gguf").read_bytes()[:-100])
+    done = verify_it(parts, candidate="cut.gguf")
+    assert done.exit_code == 3
+    assert "cut.gguf: " in done.output
+    assert "free answers" not in done.output
+    assert not (parts / "verify.json").exists()
