@@ -6,7 +6,6 @@ prints where vendor/llama.cpp lies.
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 import tarfile
@@ -41,17 +40,22 @@ def llama_cpp_source() -> Path:
 
 
 def _download(folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    """pip runs parts of what it fetches, so it is pip that checks the sha256, before it does."""
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"llama-cpp-python=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "llama-cpp-python"]
     done = subprocess.run(
-        [*command, "--dest", str(folder), f"llama-cpp-python=={VERSION}"], capture_output=True, text=True, check=False
+        [*command, "--require-hashes", "--dest", str(folder), "--requirement", str(wanted)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     archives = list(folder.glob("*.tar.gz"))
     if done.returncode != 0 or len(archives) != 1:
-        raise WeightsError(f"pip could not fetch the source of llama-cpp-python {VERSION}:\n{done.stderr}")
-    with archives[0].open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != SHA256:
-        raise WeightsError(f"the source of llama-cpp-python {VERSION} has sha256 {found}, wanted {SHA256}")
+        raise WeightsError(
+            f"pip could not fetch the source of llama-cpp-python {VERSION} with sha256 {SHA256}:\n{done.stderr}",
+            hint="It is fetched once: is the network there?",
+        )
     return archives[0]
 
 
