@@ -21,7 +21,7 @@ from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.contracts import CONTRACTS, load_contract
 from aipsy_judge.errors import EXIT_GATE, EXIT_OK
 from aipsy_judge.file_hash import file_sha256
-from aipsy_judge.manifest import Verified
+from aipsy_judge.manifest import AskedAs, Verified
 from aipsy_judge.rubric import DEFAULT_RUBRIC, load_rubric
 from aipsy_judge.strict_json import dumps
 
@@ -34,6 +34,7 @@ from .side import Side
 from .tokens_seen import token_figures
 from .watch import Settings, Tell, Watched, distance_from, watch
 
+UNITS = 100  # where a judge answers a turn at once, as many free answers: no fewer are enough (limits.yaml)
 EXAMPLES = 5  # answers that did not parse, shown in the detail
 
 
@@ -115,7 +116,9 @@ def _unread(side: Watched, task: Task) -> tuple[str, ...]:
     return tuple(text[:400] for text, _ in zip(bad, range(EXAMPLES), strict=False))
 
 
-def verified(found: Findings, full: Side, candidate: Side, conversations: Sequence[Path], limits: Limits) -> Verified:
+def verified(
+    found: Findings, full: Side, candidate: Side, conversations: Sequence[Path], limits: Limits, task: Task
+) -> Verified:
     """The record for the judge's manifest."""
     results = checks(found.figures(), limits)
     return Verified(
@@ -128,6 +131,7 @@ def verified(found: Findings, full: Side, candidate: Side, conversations: Sequen
         answers=found.answers,
         limits_sha256=limits.sha256,
         library=found.library,
+        asked=AskedAs(contract=task.contract.name, rubric=task.rubric.hash, window=task.window),
         checks=results,
     )
 
@@ -156,7 +160,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--rubric", default=DEFAULT_RUBRIC, show_default=True, help="The rubric that the judge was trained on.")
 @click.option("--contract", type=click.Choice(CONTRACTS), default="full", show_default=True)
 @click.option("--window", type=click.IntRange(1), help="Newest messages that the judge is shown (default: all).")
-@click.option("--units", type=click.IntRange(1), default=60, show_default=True, help="Turns to look at, at most.")
+@click.option(
+    "--units",
+    type=click.IntRange(1),
+    default=UNITS,
+    show_default=True,
+    help="Turns to look at: whole talks until they hold these.",
+)
 @click.option("--budget", type=click.IntRange(1), default=512, show_default=True, help="Most tokens of a free answer.")
 @click.option("--floor", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Of legal mass.")
 @click.option("--threads", type=click.IntRange(0), default=0, help="Threads; 0: all processors.")
@@ -194,7 +204,7 @@ def main(
             side.check()
         settings = Settings(threads=threads, budget=budget, floor=floor, memory_gb=memory_gb)
         found = compare(*sides, base, task, settings, lambda line: click.echo(line, err=True))
-        record = verified(found, *sides, conversations, limits)
+        record = verified(found, *sides, conversations, limits, task)
         if out is not None:
             write_text(out, dumps(report(record, found)) + "\n")
     _say(record, sides)

@@ -11,7 +11,7 @@ from quantize.closeness import Near
 from quantize.drift import FlagDrift, Mass, MetricDrift
 from quantize.limits import checks, load_limits
 from quantize.tokens_seen import Seen, token_figures
-from quantize.verify import Findings
+from quantize.verify import UNITS, Findings
 
 SEEN = Seen("t", (b"a", b"b"), frozenset({1}), ((0,),), {"<x>": (1,)}, ((0, 1),), 0, 0)
 
@@ -42,6 +42,11 @@ def test_every_figure_has_a_limit_with_a_reason_and_every_limit_a_figure():
     assert all(limit.why for limit in limits.by_figure.values())
     assert limits.by_figure["clean_parse"].least >= 0.99
     assert failed() == set()
+
+
+def test_the_usual_number_of_units_is_enough_where_each_is_answered_once():
+    limits = load_limits().by_figure
+    assert max(limits["units"].least, limits["answers"].least) <= UNITS
 
 
 @pytest.mark.parametrize(
