@@ -105,8 +105,17 @@ class Check(_Model):
         return f"{self.figure} {found}, {' and '.join(limits)}"
 
 
+class AskedAs(_Model):
+    """How `verify` asked: contract, hash of the rubric, newest messages shown (None: all)."""
+
+    contract: Text
+    rubric: Sha256
+    window: Annotated[int, Field(gt=0)] | None = None
+
+
 class Verified(_Model):
-    """What `verify` found. full: the weights compared with; candidate: those proven; units, answers: on how many."""
+    """What `verify` found. full: the weights compared with; candidate: those proven; units, answers: on how many;
+    asked: None where the record does not say it."""
 
     date: datetime.date
     passed: bool
@@ -117,6 +126,7 @@ class Verified(_Model):
     answers: Annotated[int, Field(ge=0)]
     limits_sha256: Sha256
     library: Text
+    asked: AskedAs | None = None
     checks: Annotated[tuple[Check, ...], Strict(False)]
 
     @model_validator(mode="after")

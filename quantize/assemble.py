@@ -25,7 +25,7 @@ from aipsy_judge.gguf_header import read_gguf_header
 from aipsy_judge.golden import DEFAULT_TOLERANCE, GoldenTurn, golden_turns, parse_golden
 from aipsy_judge.judge import JudgeOptions
 from aipsy_judge.judge_folder import template_sha256
-from aipsy_judge.manifest import MANIFEST, JudgeFile, Manifest, Verified, parse_manifest, write_manifest
+from aipsy_judge.manifest import MANIFEST, AskedAs, JudgeFile, Manifest, Verified, parse_manifest, write_manifest
 from aipsy_judge.opening import open_judge
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.strict_json import loads
@@ -33,7 +33,7 @@ from aipsy_judge.transcripts import iter_conversations
 
 from .card import CARD, card_text
 from .description import Description, load_description
-from .limits import LIMITS, load_limits
+from .limits import LIMITS, Limits, checks, load_limits
 from .made_by import fitted_temperatures, made_by
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
@@ -95,11 +95,27 @@ def _is_blessed(told: Description, files: list[tuple[JudgeFile, Path]], record: 
         raise InputError(
             "the verify is of other files than these", where=told.verify, hint="Run quantize.verify again."
         )
-    if record.limits_sha256 != load_limits(limits).sha256:
+    asked = AskedAs(contract=told.contract, rubric=load_rubric(told.rubric).hash, window=told.window)
+    if record.asked != asked:
+        raise InputError(
+            "the verify asked by another contract, rubric or window than this judge is asked by",
+            where=told.verify,
+            hint="Run quantize.verify again with the judge's own --contract, --rubric and --window.",
+        )
+    in_force = load_limits(limits)
+    if record.limits_sha256 != in_force.sha256:
         raise InputError(
             "the verify was held to other limits than those in force", where=told.verify, hint="Run it again."
         )
+    if not _is_held_to(record, in_force):
+        raise InputError("its checks are not what the limits come to", where=told.verify, hint="Run verify again.")
     return True
+
+
+def _is_held_to(record: Verified, limits: Limits) -> bool:
+    """Whether the checks are those that the figures come to: a record can be edited, or cut."""
+    figures = {c.figure: c.value for c in record.checks}
+    return figures.keys() == limits.by_figure.keys() and checks(figures, limits) == record.checks
 
 
 def _verified(path: Path) -> Verified:

@@ -261,3 +261,20 @@ def test_a_damaged_candidate_is_told_before_the_full_weights_are_watched(parts):
     assert "cut.gguf: " in done.output
     assert "free answers" not in done.output
     assert not (parts / "verify.json").exists()
+
+
+@pytest.mark.parametrize("change", [{"contract": "full"}, {"window": 3}])
+def test_a_verify_that_asked_otherwise_blesses_nothing(parts, change):
+    assert verify_it(parts, "--limits", parts / "limits.yaml").exit_code == 0
+    with pytest.raises(InputError, match="another contract, rubric or window"):
+        assemble(described(parts, **change), parts / "models", limits=parts / "limits.yaml", threads=1)
+
+
+@pytest.mark.parametrize("lie", [{"value": 5.0}, {"value": 5.0, "most": 50.0}, {"figure": "made_up"}])
+def test_a_verify_whose_figures_were_edited_blesses_nothing(parts, lie):
+    assert verify_it(parts, "--limits", parts / "limits.yaml").exit_code == 0
+    data = json.loads((parts / "verify.json").read_text())
+    data["verified"]["checks"][0] |= lie
+    (parts / "verify.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="not what the limits come to"):
+        assemble(described(parts), parts / "models", limits=parts / "limits.yaml", threads=1)
