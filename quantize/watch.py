@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aipsy_judge.backends.llamacpp import LlamaCpp
+from aipsy_judge.errors import CapacityError
 from aipsy_judge.verdict import Verdict
 
 from .asked import Task, texts_of
@@ -54,6 +55,7 @@ def watch(side: Side, task: Task, settings: Settings, against: Watched | None, t
     with opened(side, settings.threads) as backend:
         prompts, cues = task.prompts(backend), task.cues(backend)
         budget = LINE_TOKENS if task.contract.name == "compact" else settings.budget
+        _check_room(prompts, cues, budget, backend.context_tokens, side)
         seen = look(backend, [*HARD_TEXTS, *texts_of(task.conversations)], prompts)
         trunk = Trunk(backend, _cells(prompts, cues, budget))
         tell(f"{side.words}: free answers to {len(prompts)} prompts")
@@ -97,6 +99,20 @@ def _followed(
         if against is not None and against.kept is not None:
             places += [place(p, row) for p, row in zip(against.kept[number], rows, strict=True)]
     return tuple(kept), tuple(places)
+
+
+def _check_room(
+    prompts: Sequence[Sequence[int]], cues: dict[str, list[int]], budget: int, context: int, side: Side
+) -> None:
+    """Beyond the context that a model was made for it says something all the same, and figures would come of it.
+    CapacityError."""
+    longest = max(map(len, prompts)) + max(len(cue) for cue in cues.values()) + budget
+    if longest > context:
+        raise CapacityError(
+            f"the longest prompt and its answer take {longest} tokens; the model was made for {context}",
+            where=side.words,
+            hint="Give shorter conversations, or the judge's own --window.",
+        )
 
 
 def _cells(prompts: Sequence[Sequence[int]], cues: dict[str, list[int]], budget: int) -> int:

@@ -278,3 +278,13 @@ def test_a_verify_whose_figures_were_edited_blesses_nothing(parts, lie):
     (parts / "verify.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match="not what the limits come to"):
         assemble(described(parts), parts / "models", limits=parts / "limits.yaml", threads=1)
+
+
+def test_a_prompt_beyond_the_models_context_is_an_error_not_a_figure(parts):
+    (parts / "talk.json").write_text(
+        json.dumps({"id": "t", "messages": [{**TALK[0], "content": "hi " * 5000}, TALK[1]]})
+    )
+    done = verify_it(parts)
+    assert done.exit_code == 3
+    assert "the model was made for" in done.output
+    assert not (parts / "verify.json").exists()
