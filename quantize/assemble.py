@@ -21,7 +21,9 @@ from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.contracts import load_contract
 from aipsy_judge.errors import InputError
 from aipsy_judge.file_hash import file_sha256
+from aipsy_judge.gguf_adapter import check_adapter
 from aipsy_judge.gguf_header import read_gguf_header
+from aipsy_judge.gguf_model import check_model
 from aipsy_judge.golden import DEFAULT_TOLERANCE, GoldenTurn, golden_turns, parse_golden
 from aipsy_judge.judge import JudgeOptions
 from aipsy_judge.judge_folder import template_sha256
@@ -51,19 +53,23 @@ def assemble(told: Description, models: Path, *, limits: Path = LIMITS, threads:
     folder = models / told.name
     folder.mkdir(parents=True, exist_ok=True)
     files = [_placed("model", told.model, folder)]
+    header = check_model(files[0][1])
     if told.adapter is not None:
         files.append(_placed("adapter", told.adapter, folder))
+        check_adapter(files[1][1], header)
     manifest = _manifest(told, files, limits)
-    write_manifest(folder / MANIFEST, manifest)
     if told.golden:
+        # stopped here, it must not look like a judge that is done
+        write_manifest(folder / MANIFEST, manifest.model_copy(update={"blessed": False}))
         manifest = manifest.model_copy(update={"golden_turns": tuple(_golden(told, folder, threads))})
-        write_manifest(folder / MANIFEST, manifest)
+    write_manifest(folder / MANIFEST, manifest)
     write_text(folder / CARD, card_text(manifest, told))
     return manifest
 
 
 def _manifest(told: Description, files: list[tuple[JudgeFile, Path]], limits: Path) -> Manifest:
     model = files[0][1]
+    _check_names(told)
     rubric, run = load_rubric(told.rubric), Path(told.run) if told.run is not None else None
     template = template_sha256(model)
     if template is None:
@@ -76,7 +82,7 @@ def _manifest(told: Description, files: list[tuple[JudgeFile, Path]], limits: Pa
         "files": [row.model_dump() for row, _ in files],
         "rubric": {"name": rubric.name, "hash": rubric.hash},
         "template_sha256": template,
-        "context_tokens": told.context_tokens or _context_tokens(model),
+        "context_tokens": _context_tokens(model, told.context_tokens),
         "quantisation": told.quantisation or quantisation(files),
         "made": made_by(run).model_dump(),
         "verify": record.model_dump() if record is not None else None,
@@ -202,12 +208,30 @@ def _main_type(path: Path) -> str:
     return str(gguf.GGMLQuantizationType(held.most_common(1)[0][0]).name)
 
 
-def _context_tokens(model: Path) -> int:
+def _check_names(told: Description) -> None:
+    """A metric that is held back under a misspelt name would be scored."""
+    rubric = load_rubric(told.rubric)
+    known = {*rubric.metric_names, *(flag.name for flag in rubric.flags)}
+    named = {"operating_points": told.operating_points.keys(), "not_validated": told.not_validated.keys()}
+    for key, names in named.items():
+        if strange := sorted(names - known):
+            raise InputError(
+                f"{key}: the rubric {rubric.name} has no {', '.join(strange)}",
+                where=told.name,
+                hint=f"Its metrics and flags: {', '.join(sorted(known))}.",
+            )
+
+
+def _context_tokens(model: Path, told: int | None) -> int:
     meta = read_gguf_header(model).metadata
     found = meta.get(f"{meta.get('general.architecture')}.context_length")
     if not isinstance(found, int) or found <= 0:
+        if told is not None:
+            return told
         raise InputError("the model does not say how long its context is", where=str(model), hint="Set context_tokens.")
-    return found
+    if told is not None and told > found:
+        raise InputError(f"context_tokens is {told}; the model was made for {found}", where=str(model))
+    return told or found
 
 
 def _golden(told: Description, folder: Path, threads: int) -> list[GoldenTurn]:
@@ -217,6 +241,8 @@ def _golden(told: Description, folder: Path, threads: int) -> list[GoldenTurn]:
         for talk in iter_conversations([Path(p) for p in told.golden]):
             said = [{"role": m.role, "content": m.content} for m in talk.messages]
             rows += golden_turns(judge, said, tolerance=DEFAULT_TOLERANCE)
+    if not rows:
+        raise InputError("golden: the conversations hold no turn to be read", where=told.name)
     return parse_golden(rows, where=told.name)
 
 

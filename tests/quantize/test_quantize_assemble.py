@@ -179,6 +179,9 @@ def test_a_verify_by_other_limits_or_of_other_files_blesses_nothing(parts):
         ({"model": "no_package:x.gguf"}, "not installed"),
         ({"model": "__main__:x.gguf"}, "not installed"),
         ({"golden": 3}, "golden"),
+        ({"not_validated": {"empthy": "too few"}}, "has no empthy"),
+        ({"operating_points": {"foo": {"p_fail": 0.5}}}, "has no foo"),
+        ({"context_tokens": 10**12}, "the model was made for"),
         ({"extra": 1}, "extra"),
     ],
 )
@@ -288,3 +291,19 @@ def test_a_prompt_beyond_the_models_context_is_an_error_not_a_figure(parts):
     assert done.exit_code == 3
     assert "the model was made for" in done.output
     assert not (parts / "verify.json").exists()
+
+
+@pytest.mark.parametrize("golden", ["nowhere.json", "silent.json"])
+def test_a_judge_whose_golden_turns_could_not_be_read_is_not_blessed(parts, golden):
+    assert verify_it(parts, "--limits", parts / "limits.yaml").exit_code == 0
+    (parts / "silent.json").write_text(json.dumps({"id": "t", "messages": TALK[:1]}))
+    told = described(parts, golden=[str(parts / golden)])
+    with pytest.raises(InputError):
+        assemble(told, parts / "models", limits=parts / "limits.yaml", threads=1)
+    assert not read_manifest(parts / "models" / "small").blessed
+
+
+def test_a_model_in_the_place_of_an_adapter_is_refused(parts):
+    write_small_gguf(parts / "other.gguf")
+    with pytest.raises(WeightsError, match="not a LoRA adapter"):
+        assemble(described(parts, verify=None, adapter=str(parts / "other.gguf")), parts / "models", threads=1)
