@@ -1,6 +1,7 @@
 """Blind sheets for raters of the corpus, and their answers as a ratings table.
 
     python -m training.rating_sheet make training/corpus/conversations-01.jsonl --out sheet.txt
+    python -m training.rating_sheet expand CONVERSATIONS... --out transcripts.jsonl
     python -m training.rating_sheet read answers.csv --rater strict --kind judge CONVERSATIONS... --out ratings.csv
 
 A sheet holds a conversation once, with all replies to be rated in their places: those of the main line and, after
@@ -25,6 +26,7 @@ from aipsy_judge.conversation import Conversation
 from aipsy_judge.errors import InputError, RatingsError
 from aipsy_judge.ratings.files import read_chunks
 from aipsy_judge.rubric import FlagSpec, Metric, Rubric, load_rubric
+from aipsy_judge.strict_json import dumps
 from aipsy_judge.transcripts import read as read_conversations
 
 from .alternatives import with_alternatives
@@ -185,6 +187,10 @@ def _corpus(paths: Sequence[Path]) -> list[Conversation]:
     return list(with_alternatives(main, paths))
 
 
+def _messages(conversation: Conversation) -> list[dict[str, str]]:
+    return [{"role": m.role, "content": m.content} for m in conversation.messages]
+
+
 FILES = click.argument("conversations", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 OUT = click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path))
 
@@ -200,6 +206,14 @@ def command() -> None:
 def make(conversations: Sequence[Path], out: Path) -> None:
     """Write the blind sheet of CONVERSATIONS."""
     write_text(out, sheet(_corpus(conversations)))
+
+
+@command.command()
+@FILES
+@OUT
+def expand(conversations: Sequence[Path], out: Path) -> None:
+    """Write CONVERSATIONS, each alternative as one of its own, as the transcripts of `aipsy-judge anchors sheet`."""
+    write_text(out, "".join(f"{dumps({'id': c.id, 'messages': _messages(c)})}\n" for c in _corpus(conversations)))
 
 
 @command.command()

@@ -130,3 +130,11 @@ def test_a_rater_of_any_name_stands_in_one_cell(file: Path) -> None:
 def test_alternatives_are_found_in_utf_16_too(file: Path) -> None:
     file.write_text(file.read_text(), encoding="utf-16")
     assert [c.id for c in corpus(file)] == ["c1", "c1.t2a1"]
+
+
+def test_expanded_transcripts_hold_every_reply_and_nothing_else(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "transcripts.jsonl"
+    command(["expand", str(file), "--out", str(out)], standalone_mode=False)
+    found = read(out)
+    assert [(c.id, c.messages[-1].content) for c in found] == [("c1", "How bad?"), ("c1.t2a1", "Noted.")]
+    assert "cold" not in out.read_text()
