@@ -41,11 +41,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """What a client asks. `limit`: most tokens that the answer may have; None: as many as it takes."""
+    """What a client asks. `limit`: most tokens that the answer may have; None: as many as it takes.
+
+    `may_warm`: on this wire a single token is asked for to have the model loaded; on others it is an answer.
+    """
 
     messages: tuple[Said, ...]
     schema: Mapping[str, Any] | None = None
     limit: int | None = None
+    may_warm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ async def answer(served: Served, chat: Chat, gone: Gone) -> Answer:
         if [m.role for m in others] != ["user"]:
             raise Refusal(422, "The benchmark's prompt is followed by one user message.")
         return await _from_seat(served, chat, others[0].text, gone)
-    if chat.limit == 1 and [m.role for m in chat.messages] == ["user"]:
+    if chat.may_warm and chat.limit == 1 and [m.role for m in chat.messages] == ["user"]:
         check_seat(served)  # a run that could not be judged should end here, not after the target was paid for
         return await _load(served, gone)
     raise Refusal(

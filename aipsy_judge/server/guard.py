@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 OPEN_PATHS = ("/health",)  # say only that the server is up; asked by supervisors that hold no token
 DRAIN_BYTES = 256 * 2**20  # of a body that is too large, read and thrown away so that the client reads the answer
 NOT_ANSWERED = 499  # as nginx writes that the client was gone before an answer
+# By a pattern, since urlsplit forgives what follows an address in brackets.
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{0,5})?")
 _LOCAL_NAMES = frozenset({"localhost"})
 
 
@@ -226,13 +229,8 @@ class _Counted:
 
 def _host_name(header: str) -> str | None:
     """The name in a Host header, without its port; None where it is none."""
-    try:
-        parts = urlsplit(f"//{header}")
-        _ = parts.port
-    except ValueError:
-        return None
-    plain = parts.netloc == header and not set(header) & set("@/?# ")
-    return parts.hostname.lower() if plain and parts.hostname else None
+    found = _HOST.fullmatch(header)
+    return found.group(1).strip("[]").lower() if found else None
 
 
 async def _preflight(send: Send, *, allowed: bool) -> None:

@@ -111,7 +111,7 @@ async def chat(request: Request) -> Response:
     if body.tools:
         raise Refusal(422, "A judge calls no tools.")
     begun = time.perf_counter_ns()
-    asked = Chat(tuple(_said(m) for m in body.messages), _schema(body.format), _limit(body.options))
+    asked = Chat(tuple(_said(m) for m in body.messages), _schema(body.format), _limit(body.options), may_warm=True)
     found = await answer(served, asked, gone(request))
     return _answered(
         body.model, found, {"message": {"role": "assistant", "content": found.text}}, begun, stream=body.stream
@@ -130,7 +130,9 @@ async def generate(request: Request) -> Response:
     begun = time.perf_counter_ns()
     system = (Said("system", body.system),) if body.system else ()
     messages = (*system, Said("user", body.prompt)) if body.prompt else ()
-    found = await answer(served, Chat(messages, _schema(body.format), _limit(body.options)), gone(request))
+    found = await answer(
+        served, Chat(messages, _schema(body.format), _limit(body.options), may_warm=True), gone(request)
+    )
     return _answered(body.model, found, {"response": found.text}, begun, stream=body.stream)
 
 

@@ -10,14 +10,15 @@ from typing import Any
 from .refusal import Refusal
 
 NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+MOST_SIZE = 10**15  # every whole number up to it is a float of its own
 Refused = Callable[..., Refusal]
 
 
 def numbers(schema: Mapping[str, Any], refused: Refused, most: int, *, whole: bool) -> list[Any]:
     """The legal numbers in rising order, whole ones as int. Raises what `refused(words, hint)` makes."""
     given = {word: schema[word] for word in NUMBER_WORDS if schema.get(word) is not None}
-    if any(isinstance(v, bool) or not isinstance(v, int | float) or not math.isfinite(v) for v in given.values()):
-        raise refused("has a bound that is no number")
+    if any(isinstance(v, bool) or not isinstance(v, int | float) or abs(v) > MOST_SIZE for v in given.values()):
+        raise refused("has a bound that is no number of usual size")
     lows = [given[w] for w in ("minimum", "exclusiveMinimum") if w in given]
     highs = [given[w] for w in ("maximum", "exclusiveMaximum") if w in given]
     if not lows or not highs:

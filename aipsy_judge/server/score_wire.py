@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -27,6 +27,7 @@ from .waiting import refusal_of_busy, result_of, submit
 from .wire_json import Wire, checked, read_body, reply
 from .working import Judged, ScoreTask
 
+MOST_ID = 1000  # characters; it stands in every verdict
 HEARTBEAT_SECONDS = 15.0  # a proxy in between takes a silent connection for a dead one
 
 
@@ -37,10 +38,15 @@ class ScoreMessage(Wire):
 
 
 class ScoreBody(Wire):
-    """A conversation in this project's own form; `rubric` and `judge`, if given, must be those that are served."""
+    """A conversation in this project's own form; `rubric` and `judge`, if given, must be those that are served.
+
+    What is not known is refused: a misspelt `contract` passed over would be taken for kept.
+    """
+
+    model_config = ConfigDict(extra="forbid")
 
     messages: list[ScoreMessage] = Field(min_length=1)
-    id: str = "conversation"
+    id: str = Field("conversation", max_length=MOST_ID)
     rationale: Literal["always", "flagged", "never"] | None = None
     stream: bool = False
     model: str | None = None

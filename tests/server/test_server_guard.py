@@ -39,7 +39,8 @@ def locked():
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "192.0.2.7", "", "a b", "[::1"]
+    "host",
+    ["evil.example", "evil.example:80", "localhost.evil.example", "192.0.2.7", "", "a b", "[::1", "[::1]evil.example"],
 )
 def test_another_name_is_refused_so_that_none_can_be_rebound_to_this_address(server, host):
     for path in ("/api/version", "/health", "/v1/score"):

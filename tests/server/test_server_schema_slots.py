@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import pairwise
 
 import jsonschema
@@ -160,6 +161,19 @@ def within(schema):
         (within({"not": {"type": "null"}}), "#/properties/x", "not few and known"),
         (within({"enum": []}), "#/properties/x", "no list of values"),
         (within({"enum": [{}]}), "#/properties/x", "neither text"),
+        (within({"enum": [1e999, 1]}), "#/properties/x", "finite"),
+        (within({"type": "integer", "enum": [1e999, 1]}), "#/properties/x", "finite"),
+        (within({"type": "integer", "minimum": 10**400, "maximum": 10**400 + 1}), "#/properties/x", "usual size"),
+        (within({"enum": ["\ud800", "a"]}), "#/properties/x", "half of a character"),
+        (within({"type": "object", "properties": {"\ud800": LEVEL}}), "#/properties/x", "half of a character"),
+        (within({"const": 1, "type": "string"}), "#/properties/x", "no legal answer"),
+        (within({"const": 1, "not": {"const": 1}}), "#/properties/x", "not"),
+        (within({"anyOf": [{"enum": ["a"]}, {"enum": ["b"]}], "not": {"const": "a"}}), "#/properties/x", "not"),
+        (within({"anyOf": [{"type": "string"}, {"type": "null"}], "pattern": "a"}), "#/properties/x", "pattern"),
+        (within({"allOf": [LEVEL], "maximum": 5}), "#/properties/x", "two ways"),
+        (within({"type": "array", "items": {"enum": ["a", "a"]}, "minItems": 2}), "#/properties/x", "selection"),
+        (within({"properties": {"y": LEVEL}, "required": 5}), "#/properties/x", "no list of names"),
+        (within({"properties": {"y": LEVEL}, "required": [[1]]}), "#/properties/x", "no list of names"),
         (within({"enum": ["a"], "minLength": 3}), "#/properties/x", "minLength"),
         (within({"type": "string", "minLength": 5}), "#/properties/x", "least length"),
         (within({"type": "array", "items": {"enum": list(range(MOST_SUBSETS))}}), "#/properties/x", "selection"),
@@ -175,6 +189,40 @@ def test_what_cannot_be_kept_is_refused_with_its_place(schema, place, why):
         compile_schema(schema)
     assert refused.value.status == 422
     assert f"answered: {place} " in refused.value.message or place == "#"
+
+
+def _doubling(word):
+    """Thirty definitions, each twice the one behind it: a kilobyte that stands for a billion places."""
+    names = [f"d{n}" for n in range(31)]
+    two = {a: [{"$ref": f"#/$defs/{b}"}] * 2 for a, b in pairwise(names)}
+    made = {
+        a: {"anyOf": b} if word == "anyOf" else {"properties": dict(zip("xy", b, strict=True))} for a, b in two.items()
+    }
+    return {**within({"$ref": "#/$defs/d0"}), "$defs": {**made, "d30": {"const": 1}}}
+
+
+def _nested(times, schema):
+    for _ in range(times):
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        _doubling("anyOf"),
+        _doubling("properties"),
+        within(_nested(30, {"type": "string"})),
+        within({"type": "array", "minItems": 10**6, "maxItems": 10**6, "items": {"const": 1}}),
+        within({"oneOf": [{"enum": [str(n) for n in range(10**5)]}] * 2}),
+        within({"type": "array", "minItems": 9, "maxItems": 9, "items": {"const": "a" * 10**5}}),
+    ],
+)
+def test_a_small_schema_that_stands_for_a_huge_answer_is_refused_at_once(schema):
+    begun = time.process_time()
+    with pytest.raises(Refusal, match="too large"):
+        compile_schema(schema)
+    assert time.process_time() - begun < 3
 
 
 KEYWORDS = (

@@ -55,6 +55,14 @@ def test_the_warm_up_is_answered_by_exactly_one_json_object(server):
     assert answer.json()["done"] is True
 
 
+@pytest.mark.parametrize(("path", "more"), [
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Is it safe? A or B."}], "max_tokens": 1}),
+    ("/v1/responses", {"input": "Is it safe? A or B.", "max_output_tokens": 1}),
+])  # fmt: skip
+def test_a_question_with_room_for_one_token_is_no_warm_up_where_none_is_known(server, path, more):
+    assert server.post(path, {"model": "aipsy-judge", **more}).status_code == 422
+
+
 def test_the_seat_answers_a_bare_object_with_real_booleans_and_the_reasoning_last(server, bench_prompt):
     answer = server.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "Who could help?")))
     content = answer.json()["message"]["content"]
@@ -294,6 +302,11 @@ def test_scores_of_another_lane_than_the_client_means_are_refused(server):
     for other in ({"rubric": "0" * 64}, {"judge": "another"}, {"contract": "full"}):
         assert server.post("/v1/score", {**body, **other}).status_code == 409
     assert server.post("/v1/score", {**body, "model": "another"}).status_code == 404
+
+
+def test_a_field_that_is_not_known_is_refused_since_it_would_be_taken_for_kept(server):
+    for more in ({"contrct": "full"}, {"id": "x" * 2000}):
+        assert server.post("/v1/score", {"messages": ASSISTANT, **more}).status_code == 400
 
 
 def test_a_conversation_without_an_assistant_is_refused(server):
