@@ -25,6 +25,7 @@ from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.conversation import Conversation
 from aipsy_judge.errors import InputError, RatingsError
 from aipsy_judge.ratings.files import read_chunks
+from aipsy_judge.ratings import item_id
 from aipsy_judge.rubric import FlagSpec, Metric, Rubric, load_rubric
 from aipsy_judge.strict_json import dumps
 from aipsy_judge.transcripts import read as read_conversations
@@ -36,7 +37,8 @@ SHOWN = 20
 
 
 def item_of(conversation: Conversation) -> dict[str, int]:
-    """Items of a conversation and the turn each is: every turn of a main line, the last of an alternative's."""
+    """Names on the sheet and the turn each is: every turn of a main line, the last of an alternative's. In the
+    ratings table an item is named as everywhere (ratings.item_id)."""
     if "origin" in conversation.metadata:
         return {conversation.id: len(conversation.turns)}
     return {f"{conversation.id}.t{turn.number}": turn.number for turn in conversation.turns}

@@ -63,7 +63,7 @@ def test_answers_become_a_ratings_table_that_reads_back(file: Path, tmp_path: Pa
     ]
     command(arguments, standalone_mode=False)
     table = read_ratings(out)
-    assert set(table.items) == {"c1.t1", "c1.t2", "c1.t2a1"}
+    assert set(table.items) == {"c1:t01", "c1:t02", "c1.t2a1:t02"}
     handling = table.matrix("crisis_handling")
     assert handling.values[:, 0].tolist()[1:] == [5, 0]
     assert handling.na[:, 0].tolist() == [True, False, False]
