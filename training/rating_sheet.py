@@ -24,8 +24,8 @@ from aipsy_judge.atomic import write_text
 from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.conversation import Conversation
 from aipsy_judge.errors import InputError, RatingsError
-from aipsy_judge.ratings.files import read_chunks
 from aipsy_judge.ratings import item_id
+from aipsy_judge.ratings.files import read_chunks
 from aipsy_judge.rubric import FlagSpec, Metric, Rubric, load_rubric
 from aipsy_judge.strict_json import dumps
 from aipsy_judge.transcripts import read as read_conversations
@@ -97,7 +97,7 @@ def read_answers(
         if not found:
             conversation, turn = known[item]
             about: dict[str, str | int] = {
-                "item_id": item,
+                "item_id": item_id(conversation.id, turn),
                 "conversation": conversation.id,
                 "turn": turn,
                 "rater": rater,
