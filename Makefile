@@ -1,10 +1,11 @@
 # make demo   install and judge the example conversations with a real model on this machine
 # make check  ruff, mypy and the quick tests (under 30 s once installed)
-# make test   everything, with the real models
+# make test   everything, with the workshop and the real models
 # make gpu    the tests that need a CUDA device; what they measure is added to docs/log.md
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKSHOP := training quantize bench
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed-demo
 
@@ -33,10 +34,14 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 2 -m "not slow" $(WORKSHOP:%=--ignore=tests/%)
 	$(BIN)/pytest -q --doctest-modules aipsy_judge
 
-test: check
+# PyTorch alone takes seconds to import: the workshop's own quick tests are a tier by themselves.
+workshop: $(STAMP)
+	$(BIN)/pytest -q -n 2 -m "not slow" $(WORKSHOP:%=tests/%)
+
+test: check workshop
 	$(BIN)/pytest -q -m slow
 
 gpu: $(STAMP)
