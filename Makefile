@@ -9,7 +9,7 @@ WORKSHOP := training quantize bench
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed-demo
 
-.PHONY: demo check test gpu clean
+.PHONY: demo check workshop test gpu clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
