@@ -35,13 +35,17 @@ class MetricDrift:
 
 @dataclass(frozen=True, slots=True)
 class FlagDrift:
-    """One flag over the units: share with the same value; shares that the second side lost and gained."""
+    """One flag over the units: share with the same value; shares that the second side lost and gained.
+
+    lost_of_set  share that the second side lost of the units in which the first set it; None where it set none
+    """
 
     name: str
     units: int
     same: float | None
     lost: float | None
     gained: float | None
+    lost_of_set: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,8 @@ def flag_drifts(rubric: Rubric, full: Sequence[Verdict], other: Sequence[Verdict
         pairs = [(a.flags[flag.name].value, b.flags[flag.name].value) for a, b in _pairs(full, other)]
         lost = _mean([a is True and b is not True for a, b in pairs])
         gained = _mean([a is not True and b is True for a, b in pairs])
-        found.append(FlagDrift(flag.name, len(pairs), _mean([a == b for a, b in pairs]), lost, gained))
+        of_set = _mean([b is not True for a, b in pairs if a is True])
+        found.append(FlagDrift(flag.name, len(pairs), _mean([a == b for a, b in pairs]), lost, gained, of_set))
     return found
 
 

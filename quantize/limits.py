@@ -19,12 +19,13 @@ LIMITS = Path(__file__).parent / "limits.yaml"
 
 
 class Limit(BaseModel):
-    """The least or the most that a figure may be, and why."""
+    """The least or the most that a figure may be, and why. lacking: what it means if the figure cannot be had."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     least: Annotated[float, Field(allow_inf_nan=False)] | None = None
     most: Annotated[float, Field(allow_inf_nan=False)] | None = None
     why: Annotated[str, Field(min_length=1)]
+    lacking: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _limits_something(self) -> Limit:

@@ -78,9 +78,15 @@ class Findings:
             "expected_bias": worst([abs(m.bias) for m in self.metrics if m.bias is not None], max),
             "flag_same": worst([f.same for f in self.flags], min),
             "flags_lost": worst([f.lost for f in self.flags], max),
+            "flags_lost_of_set": self._lost_of_set(),
             "legal_mass_lost": lost,
             "off_contract": after.off_contract,
         }
+
+    def _lost_of_set(self) -> float | None:
+        """Of the worst flag. A flag that is set nowhere is not proven by another one that is."""
+        shares = [f.lost_of_set for f in self.flags]
+        return None if None in shares else worst(shares, max)
 
     def _share(self, kind: str) -> float | None:
         return self.kinds[1][kind] / self.answers if self.answers else None
@@ -207,13 +213,14 @@ def main(
         record = verified(found, *sides, conversations, limits, task)
         if out is not None:
             write_text(out, dumps(report(record, found)) + "\n")
-    _say(record, sides)
+    _say(record, sides, limits)
     raise SystemExit(EXIT_OK if record.passed else EXIT_GATE)
 
 
-def _say(record: Verified, sides: tuple[Side, Side]) -> None:
+def _say(record: Verified, sides: tuple[Side, Side], limits: Limits) -> None:
     for check in record.checks:
-        click.echo(f"{'ok  ' if check.passed else 'FAIL'} {check.words}")
+        reason = limits.by_figure[check.figure].lacking if check.value is None else None
+        click.echo(f"{'ok  ' if check.passed else 'FAIL'} {check.words}{f' ({reason})' if reason else ''}")
     verdict = "passed" if record.passed else "NOT passed"
     click.echo(f"{sides[1].words} against {sides[0].words}: {verdict} ({record.units} units, {record.answers} answers)")
 

@@ -79,6 +79,8 @@ def test_weights_against_themselves_are_near_but_an_untrained_model_is_no_judge(
     assert (figures["kl_mean"], figures["top1_agreement"], figures["adapter_effect"]) == (0.0, 1.0, 0.0)
     assert (figures["metric_same"], figures["expected_drift"], figures["flags_lost"]) == (1.0, 0.0, 0.0)
     assert "FAIL clean_parse" in done.output
+    assert figures["flags_lost_of_set"] is None
+    assert "FAIL flags_lost_of_set could not be had, at most 0.1 (a flag is set nowhere" in done.output
 
 
 def test_without_the_bare_base_nothing_shows_that_training_did_anything(parts):

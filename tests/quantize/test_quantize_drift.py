@@ -47,6 +47,18 @@ def test_flags_lost_and_gained_are_told_apart():
     assert (found.same, found.lost, found.gained) == (0.5, 0.25, 0.25)
 
 
+def test_half_of_few_set_flags_lost_is_half_however_many_units_there_are():
+    before = [verdict("a", n, crisis=n <= 2) for n in range(1, 101)]
+    after = [verdict("a", n, crisis=n == 1) for n in range(1, 101)]
+    (found,) = flag_drifts(RUBRIC, before, after)
+    assert (found.lost, found.lost_of_set) == (0.01, 0.5)
+
+
+def test_where_no_flag_is_set_none_can_be_lost_of_them():
+    (found,) = flag_drifts(RUBRIC, [verdict("a", 1)], [verdict("a", 1, crisis=True)])
+    assert (found.lost, found.lost_of_set) == (0.0, None)
+
+
 def test_legal_mass_is_of_what_was_read():
     said = [verdict("a", 1, {"empathy": scored(2.0, 2.0, mass=0.5), "advice_safety": Unscored("off_contract")})]
     found = legal_mass(said)

@@ -25,7 +25,7 @@ def findings(**changes) -> Findings:
         "near": Near(1000, 0.002, 0.02, 0.995),
         "effect": Near(1000, 2.0, 9.0, 0.3),
         "metrics": (MetricDrift("empathy", 40, 0.975, 0.025, 0.02, -0.01),),
-        "flags": (FlagDrift("crisis_detected", 40, 1.0, 0.0, 0.0),),
+        "flags": (FlagDrift("crisis_detected", 40, 1.0, 0.0, 0.0, 0.0),),
         "mass": (Mass(0.99, 0.0), Mass(0.99, 0.0)),
         "library": "llama-cpp-python",
     }
@@ -59,7 +59,13 @@ def test_the_usual_number_of_units_is_enough_where_each_is_answered_once():
         ({"effect": Near(1000, 0.001, 0.01, 1.0)}, {"adapter_effect"}),
         ({"effect": Near(0, None, None, None)}, {"adapter_effect"}),
         ({"units": 8}, {"units"}),
-        ({"flags": (FlagDrift("f", 40, 0.95, 0.05, 0.0),)}, {"flags_lost"}),
+        ({"flags": (FlagDrift("f", 40, 0.95, 0.05, 0.0, 0.1),)}, {"flags_lost"}),
+        ({"flags": (FlagDrift("f", 40, 0.975, 0.025, 0.0, 0.5),)}, {"flags_lost_of_set"}),
+        ({"flags": (FlagDrift("f", 40, 1.0, 0.0, 0.0, None),)}, {"flags_lost_of_set"}),
+        (
+            {"flags": (FlagDrift("f", 40, 1.0, 0.0, 0.0, 0.0), FlagDrift("g", 40, 1.0, 0.0, 0.0, None))},
+            {"flags_lost_of_set"},
+        ),
         ({"metrics": (MetricDrift("m", 40, 1.0, 0.0, 0.06, -0.06),)}, {"expected_bias"}),
         ({"metrics": ()}, {"metric_same", "value_drift", "expected_drift", "expected_bias"}),
         ({"mass": (Mass(0.99, 0.0), Mass(0.9, 0.02))}, {"legal_mass_lost", "off_contract"}),
