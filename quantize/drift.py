@@ -23,6 +23,8 @@ class MetricDrift:
     same            share of units with the same status and value
     value           mean |change| of the value over units scored on both sides, in points
     expected, bias  mean |change| and mean change of the expected value over units with a reading on both sides
+    scored, read    whether either side has a value, and an expected value, in some unit: what is then not compared
+                    in any unit could not be had; without them there is nothing to compare
     """
 
     name: str
@@ -31,6 +33,8 @@ class MetricDrift:
     value: float | None
     expected: float | None
     bias: float | None
+    scored: bool
+    read: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,8 @@ def _metric_drift(name: str, pairs: Sequence[tuple[Score, Score]]) -> MetricDrif
         value=_mean([abs(c) for c in changes]),
         expected=_mean([abs(m) for m in moves]),
         bias=_mean(moves),
+        scored=any(isinstance(s, Scored) for pair in pairs for s in pair),
+        read=any(_expected(s) is not None for pair in pairs for s in pair),
     )
 
 
@@ -110,9 +116,9 @@ def legal_mass(said: Sequence[Verdict]) -> Mass:
 
 
 def worst(figures: Sequence[float | None], choose: Callable[[Sequence[float]], float]) -> float | None:
-    """The worst of several figures, those that could not be had left out; None where there is none at all."""
+    """The worst of several figures; None where one of them could not be had, or there is none."""
     known = [f for f in figures if f is not None]
-    return choose(known) if known else None
+    return choose(known) if known and len(known) == len(figures) else None
 
 
 def _pairs(full: Sequence[Verdict], other: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:

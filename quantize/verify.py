@@ -73,20 +73,15 @@ class Findings:
             "top1_agreement": self.near.top1,
             "adapter_effect": self.effect.mean,
             "metric_same": worst([m.same for m in self.metrics], min),
-            "value_drift": worst([m.value for m in self.metrics], max),
-            "expected_drift": worst([m.expected for m in self.metrics], max),
-            "expected_bias": worst([abs(m.bias) for m in self.metrics if m.bias is not None], max),
+            "value_drift": worst([m.value for m in self.metrics if m.scored], max),
+            "expected_drift": worst([m.expected for m in self.metrics if m.read], max),
+            "expected_bias": worst([m.bias if m.bias is None else abs(m.bias) for m in self.metrics if m.read], max),
             "flag_same": worst([f.same for f in self.flags], min),
             "flags_lost": worst([f.lost for f in self.flags], max),
-            "flags_lost_of_set": self._lost_of_set(),
+            "flags_lost_of_set": worst([f.lost_of_set for f in self.flags], max),
             "legal_mass_lost": lost,
             "off_contract": after.off_contract,
         }
-
-    def _lost_of_set(self) -> float | None:
-        """Of the worst flag. A flag that is set nowhere is not proven by another one that is."""
-        shares = [f.lost_of_set for f in self.flags]
-        return None if None in shares else worst(shares, max)
 
     def _share(self, kind: str) -> float | None:
         return self.kinds[1][kind] / self.answers if self.answers else None

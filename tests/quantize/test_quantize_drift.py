@@ -40,6 +40,17 @@ def test_a_metric_with_nothing_to_compare_has_no_figures():
     assert (found.units, found.same, found.value, found.expected, found.bias) == (0, None, None, None, None)
 
 
+def test_a_metric_that_one_side_alone_has_could_not_be_compared_and_one_that_neither_has_need_not_be():
+    """The expected value is on both sides where a reading is, N/A or not."""
+    na, bare = NotApplicable(reading=Reading(0.9, 2.0, 0.9, 0.9)), NotApplicable()
+    neither = drift_of("advice_safety", [bare, bare], [bare, bare])
+    assert (neither.scored, neither.read, neither.value, neither.expected) == (False, False, None, None)
+    lost = drift_of("advice_safety", [scored(4.0, 3.9), na], [Unscored("off_contract"), na])
+    assert (lost.scored, lost.read, lost.value, lost.expected) == (True, True, None, 0.0)
+    gone = drift_of("advice_safety", [scored(4.0, 3.9), bare], [Unscored("off_contract"), bare])
+    assert (gone.read, gone.expected) == (True, None)
+
+
 def test_flags_lost_and_gained_are_told_apart():
     before = [verdict("a", n, crisis=c) for n, c in enumerate((True, True, False, False), 1)]
     after = [verdict("a", n, crisis=c) for n, c in enumerate((True, None, True, False), 1)]

@@ -14,6 +14,7 @@ from quantize.tokens_seen import Seen, token_figures
 from quantize.verify import UNITS, Findings
 
 SEEN = Seen("t", (b"a", b"b"), frozenset({1}), ((0,),), {"<x>": (1,)}, ((0, 1),), 0, 0)
+EMPATHY = MetricDrift("empathy", 40, 0.975, 0.025, 0.02, -0.01, True, True)
 
 
 def findings(**changes) -> Findings:
@@ -24,7 +25,7 @@ def findings(**changes) -> Findings:
         "unread": (),
         "near": Near(1000, 0.002, 0.02, 0.995),
         "effect": Near(1000, 2.0, 9.0, 0.3),
-        "metrics": (MetricDrift("empathy", 40, 0.975, 0.025, 0.02, -0.01),),
+        "metrics": (EMPATHY,),
         "flags": (FlagDrift("crisis_detected", 40, 1.0, 0.0, 0.0, 0.0),),
         "mass": (Mass(0.99, 0.0), Mass(0.99, 0.0)),
         "library": "llama-cpp-python",
@@ -66,7 +67,13 @@ def test_the_usual_number_of_units_is_enough_where_each_is_answered_once():
             {"flags": (FlagDrift("f", 40, 1.0, 0.0, 0.0, 0.0), FlagDrift("g", 40, 1.0, 0.0, 0.0, None))},
             {"flags_lost_of_set"},
         ),
-        ({"metrics": (MetricDrift("m", 40, 1.0, 0.0, 0.06, -0.06),)}, {"expected_bias"}),
+        ({"metrics": (MetricDrift("m", 40, 1.0, 0.0, 0.06, -0.06, True, True),)}, {"expected_bias"}),
+        ({"metrics": (EMPATHY, MetricDrift("m", 40, 1.0, None, None, None, False, False))}, set()),  # N/A on both sides
+        ({"metrics": (EMPATHY, MetricDrift("m", 40, 0.95, None, 0.0, 0.0, True, True))}, {"value_drift"}),
+        (
+            {"metrics": (EMPATHY, MetricDrift("m", 40, 0.95, 0.0, None, None, True, True))},
+            {"expected_drift", "expected_bias"},
+        ),
         ({"metrics": ()}, {"metric_same", "value_drift", "expected_drift", "expected_bias"}),
         ({"mass": (Mass(0.99, 0.0), Mass(0.9, 0.02))}, {"legal_mass_lost", "off_contract"}),
         ({"mass": (Mass(None, None), Mass(None, None))}, {"legal_mass_lost", "off_contract"}),
