@@ -36,14 +36,25 @@ def found_judges() -> list[Path]:
 
 
 def judge_folder(name_or_path: str | Path) -> Path | None:
-    """The folder of the judge that is meant: by name, or a folder or a manifest by its path. None: there is none."""
+    """The folder of the judge that is meant: by name, or a folder, its manifest or one of its files by its path.
+    None: there is none. ManifestError where a file lies beside a manifest that cannot be read."""
     for folder in judge_places(str(name_or_path)):
         if (folder / MANIFEST).is_file():
             return folder
     path = Path(name_or_path).expanduser()
-    if path.name == MANIFEST and path.is_file():
-        return path.parent
+    if path.is_file():
+        return path.parent if path.name == MANIFEST else _folder_of(path)
     return path if (path / MANIFEST).is_file() else None
+
+
+def _folder_of(file: Path) -> Path | None:
+    """The judge that a file belongs to: the manifest beside it, or beside what it links to, lists it."""
+    for path in (file, file.resolve()):
+        if (path.parent / MANIFEST).is_file():
+            listed = (f.name for f in read_manifest(path.parent).files if f.package is None)
+            if path.name in listed:
+                return path.parent
+    return None
 
 
 def file_of(folder: Path, file: JudgeFile) -> Path | None:

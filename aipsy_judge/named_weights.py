@@ -1,4 +1,5 @@
-"""What `models show` and `models verify` are asked about: a judge by name, a folder, a GGUF file, an Ollama tag.
+"""What `models show` and `models verify` are asked about: a judge by name, by its folder or a file of it, other
+folders and GGUF files, an Ollama tag.
 
 Nothing is loaded here and nothing hashed; only an Ollama tag is asked about, at its own server.
 """

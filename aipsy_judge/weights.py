@@ -60,9 +60,9 @@ def find_weights(name_or_path: str | Path | None, *, unblessed: bool = False) ->
     """Weights by a judge's name, a folder with a manifest, a GGUF file, or a folder of safetensors. None: the best
     known judge that is installed and fits.
 
-    A file is recognised by its content where it is that of a known judge, and is asked as that one. Raises
-    WeightsError if nothing of that name is on this machine, or a judge's file is damaged; and for a judge whose
-    manifest does not bless it, unless `unblessed`.
+    A file that the manifest beside it lists is that judge. Another is recognised by its content where it is that of a
+    known judge, and is asked as that one. Raises WeightsError if nothing of that name is on this machine, or a judge's
+    file is damaged; and for a judge whose manifest does not bless it, unless `unblessed`.
     """
     if name_or_path is None:
         return _best_installed()

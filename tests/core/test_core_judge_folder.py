@@ -9,6 +9,7 @@ from small_gguf import write_small_gguf
 from aipsy_judge.errors import InputError, ManifestError, WeightsError
 from aipsy_judge.judge import JudgeOptions
 from aipsy_judge.judge_folder import judge_folder, template_sha256
+from aipsy_judge.named_weights import name_weights
 from aipsy_judge.open_local import open_local
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.weights import find_weights
@@ -70,6 +71,31 @@ def test_a_pulled_judge_is_found_by_name_and_a_folder_by_its_path_or_its_manifes
     assert find_weights("tried").model == pulled / "tried.gguf"
     assert judge_folder(pulled) == judge_folder(pulled / "manifest.yaml") == pulled
     assert judge_folder("../judges/tried") is None
+
+
+def test_a_judges_file_named_by_its_path_is_the_judge_not_unknown_weights(judge, tmp_path):
+    folder, data = judge
+    link = tmp_path / "link.gguf"
+    link.symlink_to(folder / "tried.gguf")
+    for path in (folder / "tried.gguf", link):
+        assert find_weights(path) == find_weights(folder)
+        assert name_weights(str(path)) == name_weights(str(folder))
+    write_judge(folder, {**data, "blessed": False})
+    with pytest.raises(WeightsError, match="not blessed"):
+        find_weights(folder / "tried.gguf")
+    (folder / "tried.gguf").write_bytes(b"GGUF another")
+    with pytest.raises(ManifestError, match="bytes; the judge's manifest says"):
+        find_weights(folder / "tried.gguf", unblessed=True)
+
+
+def test_a_file_that_the_manifest_beside_it_does_not_list_is_not_the_judge(judge):
+    folder, _ = judge
+    other = write_small_gguf(folder / "other.gguf")
+    assert (find_weights(other).name, find_weights(other).blessed) == ("other", None)
+    assert name_weights(str(other)).manifest is None
+    (folder / "manifest.yaml").write_text("{")
+    with pytest.raises(ManifestError):
+        find_weights(other)
 
 
 def test_an_adapter_can_stand_on_a_base_that_a_package_carries(tmp_path, monkeypatch):

@@ -184,12 +184,14 @@ def test_show_prints_the_card_of_a_judge_that_is_here(run, pulled):
     assert out.rstrip().endswith("# The card")
 
 
-def test_show_of_a_folder_and_of_a_file(run, folder):
+def test_show_of_a_folder_and_of_a_file(run, folder, tmp_path):
     out = run("models", "show", folder).out
     assert "a judge for tests" in out
     assert "blessed" in out
     assert "adapter: lora.gguf" in out
-    out = run("models", "show", folder / "base.gguf").out
+    assert run("models", "show", folder / "base.gguf").out == out
+    bare = shutil.copy(folder / "base.gguf", tmp_path / "bare.gguf")
+    out = run("models", "show", bare).out
     assert "general.architecture: llama" in out
     assert "20 tensors, vocabulary of 264" in out
     assert "what it says as a judge is not checked" in out
