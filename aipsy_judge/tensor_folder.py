@@ -16,7 +16,7 @@ INDEX = "model.safetensors.index.json"
 def tensor_files(folder: Path) -> tuple[TensorFile, ...]:
     """The files of weights in the order of their names; only headers are read. WeightsError says what is missing,
     damaged, or of another version than the index."""
-    files = tuple(read_tensor_file(folder / name) for name in _weight_files(folder))
+    files = tuple(read_tensor_file(folder / name) for name in weight_files(folder))
     _check_index(folder, files)
     return files
 
@@ -34,7 +34,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def _weight_files(folder: Path) -> list[str]:
+def weight_files(folder: Path) -> list[str]:
+    """Names of the files of weights, in order: those of the index, else model.safetensors. WeightsError."""
     if (folder / INDEX).is_file():
         weight_map = read_json(folder / INDEX).get("weight_map")
         if not isinstance(weight_map, dict) or not weight_map:

@@ -51,7 +51,7 @@ def lora_gguf(
 
     check_new(out)
     base, adapter = open_checkpoint(base_folder), open_adapter(adapter_folder)
-    for difference in check_base(base.folder, adapter.folder, any_base):
+    for difference in check_base(base.folder, adapter.folder, any_base, tell):
         tell(f"warning: {difference}")
     changes = plan(base, adapter)
     _refuse_experts(changes)

@@ -59,7 +59,7 @@ def merge(
     base = open_checkpoint(base_folder)
     check_full_weights(base)
     adapter = open_adapter(adapter_folder)
-    unlike = check_base(base.folder, adapter.folder, any_base)
+    unlike = check_base(base.folder, adapter.folder, any_base, tell)
     changes = plan(base, adapter)
     part = out.with_name(out.name + ".part")
     with alone(part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aipsy_judge.base_record import base_record
+from aipsy_judge.base_record import folder_revision
 from aipsy_judge.errors import InputError
 
 from .recipe import Recipe
@@ -30,7 +30,7 @@ def base_folder(recipe: Recipe) -> Path:
 
 def _check_revision(folder: Path, named: str | None) -> None:
     """Where the folder says of itself which revision it is, no other may be recorded."""
-    own = base_record(folder).revision
+    own = folder_revision(folder)
     if named is not None and own not in (None, named):
         raise InputError(
             f"the folder holds the revision {own}, the recipe names {named}",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aipsy_judge.base_record import base_record
+from aipsy_judge.errors import WeightsError
 
 TEMPLATE = "{{ é }}"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -18,6 +19,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def a_base(folder: Path, template: Any = None) -> Path:
     folder.mkdir(parents=True)
     (folder / "config.json").write_text('{"model_type":  "gemma4"}')
+    (folder / "model.safetensors").write_bytes(b"weights")
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
     return folder
 
@@ -41,7 +43,29 @@ def test_settings_and_template_are_recorded_as_they_stand(tmp_path: Path, templa
         "revision": None,
         "config_sha256": sha256('{"model_type":  "gemma4"}'),
         "template_sha256": wanted,
+        "weights_sha256": sha256(f"{sha256('weights')}  model.safetensors\n"),
     }
+
+
+def test_the_weights_are_those_that_the_index_names_each_by_its_own_hash(tmp_path: Path) -> None:
+    folder = a_base(tmp_path / "base")
+    one = base_record(folder).weights_sha256
+    (folder / "consolidated.safetensors").write_bytes(b"not loaded")
+    assert base_record(folder).weights_sha256 == one
+    names = ["model-1.safetensors", "model-2.safetensors"]
+    for name in names:
+        (folder / name).write_bytes(name.encode())
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": dict(zip("ba", names, strict=True))})
+    )
+    assert base_record(folder).weights_sha256 == sha256("".join(f"{sha256(n)}  {n}\n" for n in names))
+
+
+def test_a_base_without_weights_has_no_record(tmp_path: Path) -> None:
+    folder = a_base(tmp_path / "base")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(WeightsError, match=r"model\.safetensors"):
+        base_record(folder)
 
 
 def test_a_template_in_a_file_of_its_own_goes_before_that_of_the_settings(tmp_path: Path) -> None:

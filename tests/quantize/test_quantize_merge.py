@@ -274,6 +274,27 @@ def test_another_base_than_the_adapters_is_an_error_unless_said_so(tmp_path: Pat
     assert len(record["unlike_the_adapters_base"]) == 1
 
 
+def test_a_base_with_other_weights_under_the_same_config_is_another_base(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    other = write_base(tmp_path / "other", {name: t + 1 for name, t in base_tensors().items()})
+    with pytest.raises(WeightsError, match=r"weights_sha256 is .*; the adapter was trained on"):
+        merge(other, adapter, tmp_path / "out")
+    record = merge(other, adapter, tmp_path / "out", any_base=True)
+    assert [d.split()[0] for d in record["unlike_the_adapters_base"]] == ["weights_sha256"]
+
+
+def test_a_record_made_before_weights_were_recorded_is_accepted_with_a_note(tmp_path: Path, base: Path) -> None:
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
+    told: list[str] = []
+    merge(base, adapter, tmp_path / "one", tell=told.append)
+    assert not any("note" in line for line in told)
+    record = json.loads((adapter / "base.json").read_text())
+    del record["weights_sha256"]
+    (adapter / "base.json").write_text(json.dumps(record))
+    assert merge(base, adapter, tmp_path / "two", tell=told.append)["unlike_the_adapters_base"] == []
+    assert sum("says nothing of the base's weights" in line for line in told) == 1
+
+
 def test_a_stopped_merge_goes_on_after_the_files_that_are_done(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
