@@ -1,7 +1,8 @@
-"""A stand-in judge for the run: small weights that nobody trained, with the floor under legal answers taken away.
+"""A stand-in judge for the run: small weights that nobody trained, with noise and without the floor under answers.
 
-Untrained, they put next to no probability on some of the legal answers, and the floor rightly refuses that. Here is
-asked whether what a judge says arrives, not what it is worth: so the folder says what it is, and is not blessed.
+Untrained, they say the same of nearly every turn and put next to no probability on some of the legal answers, which
+the floor rightly refuses. Here is asked whether what a judge says arrives, not what it is worth: so a LoRA adapter of
+noise makes the answers vary with the text, and the folder says what it is, and is not blessed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import datetime
 import shutil
 from pathlib import Path
+from typing import Literal
 
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.judge_folder import template_sha256
@@ -16,8 +18,11 @@ from aipsy_judge.manifest import MANIFEST, Base, JudgeFile, Made, Manifest, Trai
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.weights import file_sha256, find_weights
 
+from .noise_adapter import write_noise_adapter
+
 SMALLEST = "smollm2-untrained"
 SMALLEST_CONTEXT = 8192  # tokens that it was made for
+NOISE, SEED = 2.0, 1  # tried: with these its answers differ between turns under every contract
 
 
 def stand_in(folder: Path, contract: str, weights: str = SMALLEST) -> Path:
@@ -34,12 +39,14 @@ def stand_in(folder: Path, contract: str, weights: str = SMALLEST) -> Path:
     template = template_sha256(model)
     if template is None:
         raise WeightsError("the weights carry no chat template", where=str(model))
+    adapter = folder / "noise.gguf"
+    write_noise_adapter(model, adapter, NOISE, SEED)
     manifest = Manifest(
         format=1,
-        name=f"untrained-{contract}",
-        about="untrained weights without a floor: for measuring transport; what it says is no judgement",
+        name=f"noise-{contract}",
+        about="untrained weights with noise on them: for measuring transport; what it says is no judgement",
         blessed=False,
-        files=(JudgeFile(role="model", name=model.name, bytes=model.stat().st_size, sha256=file_sha256(model)),),
+        files=(_file("model", model), _file("adapter", adapter)),
         base=Base(name=model.stem, licence="see the weights"),
         licence="see the weights",
         rubric=TrainedRubric(name=rubric.name, hash=rubric.hash),
@@ -52,3 +59,7 @@ def stand_in(folder: Path, contract: str, weights: str = SMALLEST) -> Path:
     )
     write_manifest(folder / MANIFEST, manifest)
     return folder
+
+
+def _file(role: Literal["model", "adapter"], path: Path) -> JudgeFile:
+    return JudgeFile(role=role, name=path.name, bytes=path.stat().st_size, sha256=file_sha256(path))
