@@ -67,9 +67,9 @@ async def version(request: Request) -> Response:
 
 async def tags(request: Request) -> Response:
     served = served_by(request)
-    others = await upstream_tags(served.options.upstream) if served.options.upstream else []
+    others = await upstream_tags(request, served.options.upstream) if served.options.upstream else []
     own = _listed(served)
-    return reply({"models": [own, *(m for m in others if m.get("name") != own["name"])]})
+    return reply({"models": [own, *(m for m in others if m["name"] not in served.names.all)]})
 
 
 async def running(request: Request) -> Response:

@@ -66,10 +66,8 @@ class Body(Wire):
 
 async def models(request: Request) -> Response:
     served = served_by(request)
-    others = await upstream_tags(served.options.upstream) if served.options.upstream else []
-    foreign = [
-        {"id": m["name"], "object": "model", "created": 0, "owned_by": "upstream"} for m in others if "name" in m
-    ]
+    others = await upstream_tags(request, served.options.upstream) if served.options.upstream else []
+    foreign = [{"id": m["name"], "object": "model", "created": 0, "owned_by": "upstream"} for m in others]
     own = [_model(served, name) for name in served.names.all]
     return reply({"object": "list", "data": [*own, *(m for m in foreign if m["id"] not in served.names.all)]})
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from contextlib import closing
+import time
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -104,3 +105,67 @@ def test_a_client_that_hangs_up_is_hung_up_for_at_the_other_server():
                 client.post(f"{work.url}/api/chat", json={"model": "llama", "messages": []})
             assert seen.wait(10)
         thread.join(10)
+
+
+@contextmanager
+def _answering(blocks, pause=0.0):
+    """A server that answers every request with these bytes, one block after another."""
+
+    def answer(connection):
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            for block in blocks:
+                connection.sendall(block)
+                time.sleep(pause)
+
+    def listen():
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=other.accept()[:1], daemon=True).start()
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        threading.Thread(target=listen, daemon=True).start()
+        yield f"http://127.0.0.1:{other.getsockname()[1]}"
+
+
+def _ok(body, length=None):
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body) if length is None else length, body)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "pause"),
+    [
+        ([_ok(b"", 100), *[b" "] * 100], 0.05),
+        ([_ok(b'{"models": ' + b"[" * 10**5 + b"]" * 10**5 + b"}")], 0),
+        ([_ok(b'{"models": [{"name": ["x"]}, {"size": 1}, 5, {"name": "aipsy-judge"}]}')], 0),
+        ([_ok(b'{"models": [', 100)], 0),
+        ([_ok(b'{"models": [' + b" " * 10**7)], 0),
+    ],
+    ids=["drips", "nested", "nameless", "broken off", "endless"],
+)
+def test_a_list_that_does_not_come_or_makes_no_sense_leaves_this_servers_own_whole(monkeypatch, blocks, pause):
+    monkeypatch.setattr("aipsy_judge.server.upstream.LIST_SECONDS", 0.5)
+    with _answering(blocks, pause) as url, at_work(FakeJudge(), upstream=url) as work:
+        begun = time.monotonic()
+        answer = work.client.get("/api/tags")
+        assert [m["name"] for m in answer.json()["models"]] == ["aipsy-judge:latest"]
+        assert work.client.get("/v1/models").status_code == 200
+        assert time.monotonic() - begun < 4
+
+
+def test_a_number_that_json_does_not_have_is_passed_over_in_the_other_servers_list():
+    with (
+        _answering([_ok(b'{"models": [{"name": "llama", "size": NaN, "q": 1e999}]}')]) as url,
+        at_work(FakeJudge(), upstream=url) as work,
+    ):
+        other = work.client.get("/api/tags").json()["models"][1]
+    assert (other["name"], other["size"], other["q"]) == ("llama", None, None)
+
+
+def test_a_server_that_is_its_own_upstream_says_so_and_does_not_go_in_circles():
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    with at_work(FakeJudge(), port=port, upstream=f"http://127.0.0.1:{port}") as work:
+        assert work.post("/api/chat", {"model": "llama", "messages": []}).status_code == 508
+        assert [m["name"] for m in work.client.get("/api/tags").json()["models"]] == ["aipsy-judge:latest"]
+        assert work.metric('requests_total{route="/api/chat"') == 2
