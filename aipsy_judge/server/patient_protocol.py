@@ -6,20 +6,42 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEADER_SECONDS = 20.0  # from connecting to the end of the first request's headers
+HEADER_SECONDS = 20.0  # from connecting, or from the first byte of a later request, to the end of its headers
 
 
 class PatientProtocol(H11Protocol):
-    """The library's own has a limit between requests, and none before the first."""
+    """The library's own has a limit between requests, and none before the first or once a later one has begun."""
+
+    _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._opening = self.loop.call_later(HEADER_SECONDS, self._close_if_silent)
+        self._wait_for_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._at_work:
+            self._stop_waiting()
+        elif self._patience is None:
+            self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._opening.cancel()
+        self._stop_waiting()
         super().connection_lost(exc)
 
+    @property
+    def _at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait_for_headers(self) -> None:
+        self._patience = self.loop.call_later(HEADER_SECONDS, self._close_if_silent)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
     def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        self._patience = None
+        if not self._at_work and not self.transport.is_closing():
             self.transport.close()
