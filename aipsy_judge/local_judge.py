@@ -210,6 +210,7 @@ class LocalJudge:
         refused: list[tuple[Subject, str, str | None]] = []
         room = self._context_tokens - max(self._answer_tokens(f) for f in self._forms.values()) - prose_tokens
         for subject in subjects(conversation, self.rubric):
+            self._engine.before_pass()  # many long prompts take long, and nobody may wait for them any more
             if subject.empty:
                 refused.append((subject, "empty_turn", None))
                 continue

@@ -55,6 +55,23 @@ def test_a_model_that_gives_no_numbers_is_an_error_never_a_score(weights, bad, a
         judge.score(talk, rationale="always")
 
 
+def test_who_is_not_waited_for_any_more_is_given_up_between_two_prompts(weights):
+    """The prompts of a long talk take long before anything is evaluated."""
+    talk = Conversation("c", tuple(Message(r, "the judge") for r in ("user", "assistant") * 30))
+    with LocalJudge(ToyModel(), weights, RUBRIC, FULL) as judge:
+        whole, encoded = judge._encode, []
+        judge._encode = lambda talk, upto: encoded.append(upto) or whole(talk, upto)
+
+        def give_up_after_three():
+            if len(encoded) == 3:
+                raise KeyboardInterrupt
+
+        judge.watch(give_up_after_three)
+        with pytest.raises(KeyboardInterrupt):
+            judge.score(talk, rationale="never")
+    assert len(encoded) == 3
+
+
 def test_a_long_first_message_is_refused_not_windowed_into_an_empty_talk(weights):
     talk = Conversation(
         "c", (Message("assistant", "the judge " * 400), Message("user", "?"), Message("assistant", "x"))
