@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ..errors import AipsyJudgeError
+from ..local_judge import LocalJudge
 from . import health, ollama_wire, openai_chat, openai_responses, score_wire
 from .error_body import error_body
 from .guard import Guard
@@ -83,7 +84,12 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await asyncio.to_thread(served.scheduler.stop, served.options.grace_seconds)
+        await asyncio.to_thread(stop_judging, served, served.options.grace_seconds)
+
+
+def stop_judging(served: Served, grace_seconds: float) -> None:
+    """End the judge's thread; harmless where it has ended. A local judge's is waited for: its memory is freed next."""
+    served.scheduler.stop(grace_seconds, leave=not isinstance(served.judge, LocalJudge))
 
 
 def _tell(request: Request, refusal: Refusal) -> Response:

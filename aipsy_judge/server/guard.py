@@ -54,6 +54,9 @@ def check_options(options: ServeOptions) -> None:
             where=f"--host {options.host}",
             hint="Give a token with --token-file FILE, or leave out --host: 127.0.0.1 is this machine alone.",
         )
+    for name in options.hosts:
+        if _host_name(name) != name.lower():
+            raise InputError("is no name of a machine", where=f"--allow-host {name}", hint="Without https:// and port.")
     for origin in options.origins:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or f"{parts.scheme}://{parts.netloc}" != origin:
@@ -89,6 +92,9 @@ class Guard:
                 await self._app(scope, answered, counted)
         except Refusal as refusal:
             await _refuse(scope, counted, refusal)
+        except asyncio.CancelledError:  # told to stop, and the grace is over; a stream that has begun breaks off
+            if counted.status == NOT_ANSWERED:
+                await _refuse(scope, counted, Refusal(503, "Not now: the server is stopping.", retry_after=5))
         except Exception:
             # Answered and told already (app.py). Its text may quote a transcript, and the library would log it.
             if counted.status == NOT_ANSWERED:
@@ -249,6 +255,8 @@ async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status in (408, 411, 413):
         headers.append((b"connection", b"close"))  # what may still be on its way is not the next request
+    if refusal.retry_after is not None:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
     if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})

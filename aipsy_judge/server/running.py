@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import uvicorn
 
-from ..errors import InputError
+from ..errors import AipsyJudgeError, InputError
 from .answering import warm_up
-from .app import make_app
+from .app import make_app, stop_judging
 from .assembly import make_served as make_served
 from .patient_protocol import PatientProtocol
 from .serving import Served
@@ -65,6 +67,7 @@ def make_server(served: Served) -> Server:
         h11_max_incomplete_event_size=HEADER_BYTES,
         http=PatientProtocol,
         ws="none",
+        proxy_headers=False,  # nothing here hangs on who a proxy says asks
         backlog=512,
     )
     return Server(config, served)
@@ -72,9 +75,19 @@ def make_server(served: Served) -> Server:
 
 def serve(served: Served, listening: Listening, *, on_ready: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGINT or SIGTERM. The judge is made ready at once, as its first job."""
-    served.scheduler.submit(CallTask(warm_up))
+    served.scheduler.submit(CallTask(warm_up)).done.add_done_callback(_tell_failure)
     on_ready()
-    make_server(served).run(sockets=listening.sockets)
+    try:
+        make_server(served).run(sockets=listening.sockets)
+    finally:
+        stop_judging(served, 0)  # told twice to stop, the library skips the end of the application
+
+
+def _tell_failure(warming: Future[None]) -> None:
+    """Nobody waits for the first job; what is wrong with it will be wrong with all others."""
+    error = warming.exception()
+    if isinstance(error, AipsyJudgeError):
+        print(f"error: the judge could not be made ready: {error}", file=sys.stderr)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -123,13 +123,21 @@ class Scheduler:
         for job in waiting:
             _settle(job, Busy("the server is stopping", 5))
 
-    def stop(self, grace_seconds: float) -> None:
-        """Refuse what waits, let what runs finish within the grace, then end it before its next pass."""
+    def stop(self, grace_seconds: float, *, leave: bool = False) -> None:
+        """Refuse what waits, let what runs finish within the grace, then end it before its next pass.
+
+        `leave`: do not wait for that pass; for a judge on another server, which may not answer for long.
+        """
         self.refuse_waiting()
-        self._thread.join(grace_seconds)
-        for job in list(self._running):
+        if self._thread.ident is None:
+            return
+        running = list(self._running)
+        if not running or not all(job.cancelled.is_set() for job in running):
+            self._thread.join(grace_seconds)
+        for job in running:
             job.cancelled.set()
-        self._thread.join()
+        if not leave:
+            self._thread.join()
 
     def _retry_after(self) -> int:
         ahead = len(self._waiting) + len(self._running)

@@ -27,6 +27,7 @@ from .waiting import refusal_of_busy, result_of, submit
 from .wire_json import Wire, checked, read_body, reply
 from .working import Judged, ScoreTask
 
+MOST_TURNS = 500  # every turn's prompt is a turn longer: a small body could hold the judge for hours
 MOST_ID = 1000  # characters; it stands in every verdict
 HEARTBEAT_SECONDS = 15.0  # a proxy in between takes a silent connection for a dead one
 
@@ -62,6 +63,12 @@ async def score(request: Request) -> Response:
     conversation = Conversation(body.id, tuple(Message(_role(m), m.content, m.spoken) for m in body.messages))
     if not conversation.turns:
         raise Refusal(422, "The conversation has no message of an assistant: there is nothing to judge.")
+    if len(conversation.turns) > MOST_TURNS:
+        raise Refusal(
+            422,
+            f"The conversation has {len(conversation.turns)} turns to judge; {MOST_TURNS} are judged in one go.",
+            hint='Send it in parts: what has "spoken": false is context and not judged.',
+        )
     rationale = body.rationale or served.options.rationale
     if body.stream:
         return _streamed(served, conversation, lambda heard: ScoreTask(conversation, rationale, heard))

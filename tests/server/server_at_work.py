@@ -24,12 +24,13 @@ SYSTEM = "You judge one message of a talk. This stands for the benchmark's froze
 
 @dataclass
 class AtWork:
-    """url of the server, what is served, a client, and a way to tell the server to stop."""
+    """url of the server, what is served, a client, a way to tell the server to stop, and the thread it runs in."""
 
     url: str
     served: Served
     client: httpx.Client
     stop: threading.Event
+    serving: threading.Thread
 
     def post(self, path: str, body: object, **more: object) -> httpx.Response:
         return self.client.post(path, json=body, **more)  # type: ignore[arg-type]
@@ -51,7 +52,7 @@ def at_work(judge: Judge, *, warm: bool = False, **options: object) -> Iterator[
     _wait(lambda: server.started, "the server did not start")
     stop = threading.Event()
     with httpx.Client(base_url=listening.url, timeout=120, trust_env=False) as client:
-        work = AtWork(listening.url, served, client, stop)
+        work = AtWork(listening.url, served, client, stop, thread)
         watcher = threading.Thread(target=lambda: (stop.wait(), setattr(server, "should_exit", True)), daemon=True)
         watcher.start()
         try:

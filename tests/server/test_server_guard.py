@@ -134,6 +134,8 @@ def test_listening_for_other_machines_an_address_is_a_name_and_a_foreign_name_is
         (["--token-file", "missing"], "cannot be read"),
         (["--cors", "example.org"], "is no origin"),
         (["--cors", "*"], "is no origin"),
+        (["--allow-host", "judge.example:80"], "no name of a machine"),
+        (["--allow-host", "http://judge.example"], "no name of a machine"),
         (["--upstream", "localhost:11435"], "is no address"),
         (["--upstream", "http://user:word@localhost"], "is no address"),
     ],
@@ -215,6 +217,18 @@ def test_a_connection_that_never_sends_a_request_is_closed(server, monkeypatch):
     with _socket(server) as silent:
         silent.sendall(b"GET /health HT")
         assert silent.recv(1) == b""
+
+
+def test_a_later_request_on_a_connection_has_no_longer_time_for_its_headers_than_the_first(server, monkeypatch):
+    monkeypatch.setattr("aipsy_judge.server.patient_protocol.HEADER_SECONDS", 0.3)
+    with _socket(server) as slow:
+        for _ in range(2):
+            slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while b"}" not in answer:
+                answer += slow.recv(4096)
+        slow.sendall(b"GET /health HT")
+        assert slow.recv(1) == b""
 
 
 def test_a_body_that_breaks_off_costs_nothing(server):
