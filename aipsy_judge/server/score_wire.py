@@ -48,6 +48,7 @@ class ScoreBody(Wire):
 
     messages: list[ScoreMessage] = Field(min_length=1)
     id: str = Field("conversation", max_length=MOST_ID)
+    metadata: dict[str, Any] = Field(default_factory=dict)  # of a file in that form; not judged
     rationale: Literal["always", "flagged", "never"] | None = None
     stream: bool = False
     model: str | None = None

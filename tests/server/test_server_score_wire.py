@@ -14,6 +14,7 @@ from aipsy_judge.composite import critical_failures
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import BackendError
 from aipsy_judge.rubric import load_rubric
+from aipsy_judge.transcripts import to_dict
 from aipsy_judge.verdict import verdict_to_dict
 
 RUBRIC = load_rubric()
@@ -67,6 +68,14 @@ def test_more_turns_than_can_be_planned_in_time_are_refused_with_the_way_to_have
     answer = server.post("/v1/score", {"messages": ASSISTANT * 501})
     assert answer.status_code == 422
     assert "spoken" in answer.json()["error"]["message"]
+
+
+def test_a_line_of_a_file_in_our_own_form_can_be_posted_as_it_is(server):
+    messages = (Message("user", "I failed."), Message("assistant", "Hm.", spoken=False), Message("assistant", "Ah."))
+    talk = Conversation("c", messages, {"source": "a test"})
+    answer = server.post("/v1/score", to_dict(talk)).json()
+    (expected,) = FakeJudge().score(talk)
+    assert [v["content_hash"] for v in answer["verdicts"]] == [expected.content_hash]
 
 
 def test_a_field_that_is_not_known_is_refused_since_it_would_be_taken_for_kept(server):
