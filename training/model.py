@@ -15,11 +15,11 @@ from .backbone import backbone, hidden_states, logits_of
 from .collate import collate
 from .quiet import without_progress
 from .rows import RowTree, Target
+from .towers import OTHER_TOWERS
 
 # The published Gemma 4 keeps its text model beside a vision tower. Without the mapping transformers finds none of its
 # tensors, fills in random ones, and says so in a warning only.
 _TEXT_PART = {r"^model\.language_model\.": "model."}
-OTHER_TOWERS = ("model.vision_tower.", "model.embed_vision.", "model.audio_tower.", "model.embed_audio.")
 
 
 def load_base(folder: Path, *, precision: str, device: torch.device, base_bits: int = 16, on_host: int = 0) -> Any:

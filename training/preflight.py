@@ -22,7 +22,7 @@ from aipsy_judge.prompt import ChatMessage, Piece
 
 from .program import recipe_program
 from .recipe import Recipe
-from .rows import END, Row, read_rows
+from .rows import END, PARTS, STAGE, Row, read_rows
 
 SHOWN = 5
 
@@ -152,10 +152,9 @@ def _shown(spread: Spread) -> str:
 def main(recipe: Recipe, out: Path) -> None:
     """Say what the rows of RECIPE train, and stop where they would train the wrong thing."""
     from .hf_tokens import base_tokens
-    from .render import NAME, PARTS
     from .stage import finished
 
-    folder = finished(out, NAME)
+    folder = finished(out, STAGE)
     tokens = base_tokens(recipe.base)
     for part in PARTS:
         rows = read_rows(folder / f"{part}.jsonl")

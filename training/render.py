@@ -32,7 +32,7 @@ from .preflight import lines, preflight
 from .program import recipe_program
 from .recipe import Recipe
 from .render_answer import Pen, make_pen, render_row
-from .rows import Row, read_rows, write_rows
+from .rows import PARTS, STAGE, Row, read_rows, write_rows
 from .sample import NAME as SAMPLE
 from .sample import make_sample
 from .sample_rows import FILE as SAMPLE_FILE
@@ -42,8 +42,7 @@ from .target_rows import FILE as TARGETS_FILE
 from .target_rows import TargetRow, read_target_rows
 from .targets import NAME as TARGETS
 
-NAME, VERSION = "rows", 2
-PARTS = ("train", "validation")
+NAME, VERSION = STAGE, 2
 SUMMARY = "summary.json"
 
 

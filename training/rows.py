@@ -18,6 +18,8 @@ from typing import Any
 from aipsy_judge.atomic import write_pieces
 from aipsy_judge.errors import InputError
 
+# The stage that makes them, and the parts that it makes them of.
+STAGE, PARTS = "rows", ("train", "validation")
 SKELETON, END, RATIONALE = "skeleton", "end", "rationale"
 _SLOT = "slot:"
 

@@ -23,9 +23,9 @@ from transformers import AutoModelForCausalLM, Gemma4Config, Gemma4TextConfig
 from aipsy_judge.errors import WeightsError
 
 from .host_layers import host_order, put_on_host
-from .model import OTHER_TOWERS
 from .nf4_experts import NF4Experts
 from .nf4_packing import BLOCK, Layout, Stack, pack_expert
+from .towers import OTHER_TOWERS
 
 bnb: Any = bitsandbytes.nn
 
