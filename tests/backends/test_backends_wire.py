@@ -59,7 +59,7 @@ def test_a_quota_that_is_used_up_is_not_tried_again():
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("header", ["7", format_datetime(datetime.now(UTC) + timedelta(seconds=7))])
+@pytest.mark.parametrize("header", ["7", format_datetime(datetime.now(UTC) + timedelta(seconds=7))], ids=["7", "date"])
 def test_the_wait_a_server_asks_for_is_honoured(header):
     if not header.isdigit():
         header = format_datetime(datetime.now(UTC) + timedelta(seconds=7.9))
