@@ -1,5 +1,5 @@
 # make demo   install and judge the example conversations with a real model on this machine
-# make check  ruff, mypy and the quick tests (under 30 s once installed)
+# make check  ruff, mypy and the quick tests of the instrument (aim: 30 s once installed; docs/log.md says what it takes)
 # make test   everything, with the workshop and the real models
 # make gpu    the tests that need a CUDA device; what they measure is added to docs/log.md
 PYTHON ?= python3
