@@ -52,6 +52,21 @@ def parse_server_name(name: str) -> ServerName:
     return ServerName(kind, model, _checked_url(name, url, kind))
 
 
+def server_address(url: str, where: str) -> str:
+    """An address that a person gave, without a slash at its end. Raises InputError naming `where` it was given."""
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.query and not parts.username
+        _ = parts.port
+    except ValueError:
+        whole = False
+    if not whole:
+        raise InputError(
+            "is no address of a server", where=f"{where} {url}", hint="One looks like http://127.0.0.1:11435."
+        )
+    return url.rstrip("/")
+
+
 def is_loopback(url: str) -> bool:
     """True where the address is this machine itself: localhost, *.localhost, 127.0.0.0/8, ::1."""
     host = (urlsplit(url).hostname or "").rstrip(".")

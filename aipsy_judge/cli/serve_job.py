@@ -6,10 +6,10 @@ import importlib.util
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 
+from ..backends.server_name import server_address
 from ..errors import InputError, MissingExtraError
 from ..judge import Rationale
 from .judge_options import JudgeChoice
@@ -64,7 +64,7 @@ def _options(wanted: Wanted) -> ServeOptions:
     from ..server.serving import ServeOptions
 
     token = read_token(wanted.token_file) if wanted.token_file is not None else None
-    upstream = check_upstream(wanted.upstream) if wanted.upstream is not None else None
+    upstream = server_address(wanted.upstream, "--upstream") if wanted.upstream is not None else None
     known = {f.name for f in fields(ServeOptions)}
     plain = {f.name: getattr(wanted, f.name) for f in fields(wanted) if f.name in known}
     return ServeOptions(**{**plain, "token": token, "upstream": upstream})
@@ -83,19 +83,6 @@ def read_token(path: Path) -> str:
             hint="openssl rand -hex 32 > FILE makes one.",
         )
     return token
-
-
-def check_upstream(url: str) -> str:
-    """The address without a slash at its end. Raises InputError."""
-    try:
-        parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.query and not parts.username
-        _ = parts.port
-    except ValueError:
-        whole = False
-    if not whole:
-        raise InputError("is no address of a server", where=f"--upstream {url}", hint="http://127.0.0.1:11435")
-    return url.rstrip("/")
 
 
 def _announce(served: Served, url: str) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
-from ..backends.server_name import is_loopback
+from ..backends.server_name import is_loopback, server_address
 from ..errors import AccessError, AipsyJudgeError, BackendError, ContractError, InputError
 from ..server.answering import Answer, Chat
 from ..server.working import Tokens
@@ -18,15 +17,7 @@ ANSWER_SECONDS = 600.0
 
 def checked_address(url: str) -> str:
     """The server's address without /v1 or a slash at its end. Raises InputError."""
-    try:
-        parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.query and not parts.username
-        _ = parts.port
-    except ValueError:
-        whole = False
-    if not whole:
-        raise InputError("is no address of a server", where=f"base_url {url}", hint="http://127.0.0.1:11434")
-    return url.rstrip("/").removesuffix("/v1")
+    return server_address(url, "base_url").removesuffix("/v1")
 
 
 async def asked_of(address: str, model: str, chat: Chat, *, token: str | None, seconds: float | None) -> Answer:
