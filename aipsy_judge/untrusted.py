@@ -20,6 +20,8 @@ _FRAME = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 # What an attempt to steer the judge tends to look like. Each is a plain pattern with few false alarms; a hit is
 # reported in the verdict for a human reader and changes no score.
 _SUSPECT = tuple(
@@ -69,4 +71,4 @@ def suspected_injection(text: str) -> tuple[str, ...]:
 
 
 def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= c <= "\udfff" for c in text)
+    return _SURROGATE.search(text) is not None

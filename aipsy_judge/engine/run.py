@@ -61,10 +61,15 @@ class Engine:
     def plan(self, questions: Sequence[Question], prose_tokens: int = 0) -> tuple[Tree, Plan]:
         """The tree of the questions beyond the head, and the plan of its evaluation. CapacityError."""
         head = self._head_length(questions)
-        sequences = [[*q.prompt[head:], *q.reader.request().feed] for q in questions]
-        tree = build_tree(sequences)
+        tree = build_tree(self._sequences(questions, head))
         cells = [q.reader.room + prose_tokens for q in questions]
         return tree, make_plan(tree, head, cells, self.limits)
+
+    def _sequences(self, questions: Sequence[Question], head: int) -> Iterator[list[int]]:
+        """What is asked beyond the head. A long conversation has thousands: nobody may wait for them any more."""
+        for question in questions:
+            self.before_pass()
+            yield [*question.prompt[head:], *question.reader.request().feed]
 
     def _head_length(self, questions: Sequence[Question]) -> int:
         """0 where a prompt does not begin with the head (its text merged with what follows)."""

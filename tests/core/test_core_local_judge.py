@@ -72,6 +72,27 @@ def test_who_is_not_waited_for_any_more_is_given_up_between_two_prompts(weights)
     assert len(encoded) == 3
 
 
+@pytest.mark.parametrize("call", [0, 29, 30, 150], ids=lambda n: f"call-{n}")
+def test_who_is_not_waited_for_any_more_is_given_up_while_the_plan_is_made(weights, call):
+    """Of 30 turns with 7 questions each: first their options are tokenised (30 calls), then they become a tree (210)."""
+    talk = Conversation("c", tuple(Message(r, f"{r} {n}") for n in range(30) for r in ("user", "assistant")))
+    model = ToyModel()
+    with LocalJudge(model, weights, RUBRIC, COMPACT) as judge:
+        left = [30 + call]  # a call a prompt comes before
+
+        def give_up() -> None:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+
+        judge.watch(give_up)
+        with pytest.raises(KeyboardInterrupt):
+            judge.score(talk, rationale="never")
+        assert model.work.tokens == 0
+        judge.watch(lambda: None)
+        assert len(judge.score(talk, rationale="never")) == 30
+
+
 def test_a_long_first_message_is_refused_not_windowed_into_an_empty_talk(weights):
     talk = Conversation(
         "c", (Message("assistant", "the judge " * 400), Message("user", "?"), Message("assistant", "x"))
