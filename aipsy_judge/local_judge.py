@@ -18,16 +18,16 @@ from .engine.prose import Prose
 from .engine.run import Engine, Question
 from .engine.slots import AnswerReader
 from .engine.tree import common_prefix
-from .errors import CapacityError, ContractError
+from .errors import CapacityError
 from .judge import Lane, Rationale
 from .local_verdict import VerdictWriter
 from .prompt import ChatMessage
 from .readings import read_flags, read_scores
-from .reservations import check_names
 from .rubric import Rubric
 from .subjects import Subject, subjects
 from .verdict import Score, Verdict
 from .weights import Weights, file_sha256
+from .weights_fit import check_weights
 from .window import fit
 
 # Two conversations that differ from their first letter on; what their prompts share belongs to no conversation.
@@ -64,12 +64,7 @@ class LocalJudge:
         memory_gb: float = 4.0,
         window: bool = False,
     ) -> None:
-        if weights.rubric_hash is not None and weights.rubric_hash != rubric.hash:
-            raise ContractError(
-                f"{weights.name} was trained on the rubric {weights.rubric_hash[:12]}; asked for {rubric.hash[:12]}",
-                hint="Score with the rubric it was trained on, or with a judge that takes any rubric.",
-            )
-        check_names(rubric, weights.operating_points, weights.not_validated, weights.name)
+        check_weights(weights, rubric, contract)
         self._backend, self._weights, self._contract = backend, weights, contract
         self.rubric = rubric
         self.remarks = weights.remarks
@@ -136,7 +131,7 @@ class LocalJudge:
         Raises CapacityError where it does not fit the memory that was allowed.
         """
         asked, _ = self._prepare(conversation, 0)
-        questions = [Question(a[0].prompt, self.reader(f)) for a in _alike(asked) for f in self._forms.values()]
+        questions = self._questions(_alike(asked))
         return self._engine.plan(questions)[1] if questions else None
 
     def score(
@@ -245,7 +240,7 @@ class LocalJudge:
     ) -> None:
         """Ask once for each group of alike prompts; every subject of it gets the answer."""
         names = list(self._forms)
-        questions = [Question(a[0].prompt, self.reader(self._forms[n])) for a in asked for n in names]
+        questions = self._questions(asked)
         readers = [[questions[i * len(names) + k].reader for k in range(len(names))] for i in range(len(asked))]
         finished: set[int] = set()
 
@@ -273,6 +268,14 @@ class LocalJudge:
             for item in (a for i, alike in enumerate(asked) if i not in finished for a in alike):
                 lost = self._writer.unscored(item.conversation, item.subject, "context_overflow", error.message)
                 finish(item.place, item.subject, lost)
+
+    def _questions(self, asked: Sequence[Sequence[_Asked]]) -> list[Question]:
+        """Of each group of alike prompts one for every form, in order."""
+        found: list[Question] = []
+        for alike in asked:
+            self._engine.before_pass()  # tokenising every option takes long too where turns are many
+            found += [Question(alike[0].prompt, self.reader(form)) for form in self._forms.values()]
+        return found
 
     def reader(self, form: AnswerForm) -> AnswerReader:
         return AnswerReader(form, self._tokenize, self._engine.vocabulary, self._weights.temperatures)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from .contract import Contract
 from .contracts import load_contract
 from .errors import ContractError, WeightsError
 from .judge import JudgeOptions
 from .local_judge import LocalJudge
 from .rubric import Rubric
 from .weights import Weights, find_weights
+from .weights_fit import check_weights
 
 
 def open_local(
@@ -19,7 +21,20 @@ def open_local(
     """See opening.open_judge."""
     from .open_backend import open_backend
 
-    weights = find_weights(name, unblessed=options.unblessed)
+    weights, asked = settle(name, rubric, contract, adapter, unblessed=options.unblessed)
+    backend = open_backend(weights, options)
+    try:
+        return LocalJudge(backend, weights, rubric, asked, memory_gb=options.memory_gb, window=options.window)
+    except BaseException:
+        backend.close()
+        raise
+
+
+def settle(
+    name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, *, unblessed: bool
+) -> tuple[Weights, Contract]:
+    """The weights that are meant and how they are asked; nothing is loaded. Raises as opening.open_judge."""
+    weights = find_weights(name, unblessed=unblessed)
     if adapter is not None:
         weights = _with_adapter(weights, adapter)
     if contract is not None and weights.own_contract and contract != weights.contract:
@@ -28,12 +43,8 @@ def open_local(
             hint="Leave out --contract: what it says when asked otherwise is no score.",
         )
     asked = load_contract(contract or weights.contract)
-    backend = open_backend(weights, options)
-    try:
-        return LocalJudge(backend, weights, rubric, asked, memory_gb=options.memory_gb, window=options.window)
-    except BaseException:
-        backend.close()
-        raise
+    check_weights(weights, rubric, asked)
+    return weights, asked
 
 
 def _with_adapter(weights: Weights, adapter: Path) -> Weights:
