@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aipsy_judge.errors import InputError
-from training import file_hashes
+from aipsy_judge.strict_json import loads
 from training.provenance import PROVENANCE, RECIPE, record
 from training.recipe_reading import parse_recipe
 from training.stage import RECORD, Made, Stage, finished, make
@@ -176,23 +176,6 @@ def test_a_missing_input_is_named(tmp_path: Path) -> None:
     assert caught.value.where == str(tmp_path / "gone.txt")
 
 
-def test_the_remembered_hash_of_a_large_file_ends_with_its_content(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file_hashes, "LARGE_BYTES", 1)
-    monkeypatch.setattr(file_hashes, "cache_folder", lambda: tmp_path / "cache")
-    first = file_hashes.file_sha256(source)
-    reads = []
-    read = file_hashes._read
-    monkeypatch.setattr(file_hashes, "_read", lambda path: reads.append(path) or read(path))
-    assert file_hashes.file_sha256(source) == first
-    assert not reads
-    source.write_text("two", encoding="utf-8")  # same size: only the times tell
-    assert file_hashes.file_sha256(source) != first
-    (tmp_path / "cache" / "file_hashes.json").write_text("{broken", encoding="utf-8")
-    assert file_hashes.file_sha256(source) == read(source)
-
-
 def test_a_run_records_recipe_commit_versions_and_machine_and_rewrites_nothing_that_says_the_same(
     tmp_path: Path,
 ) -> None:
@@ -201,7 +184,7 @@ def test_a_run_records_recipe_commit_versions_and_machine_and_rewrites_nothing_t
     before = state(tmp_path)
     record(tmp_path, recipe)
     assert state(tmp_path) == before
-    told = file_hashes.loads((tmp_path / PROVENANCE).read_bytes())
+    told = loads((tmp_path / PROVENANCE).read_bytes())
     assert told["rubric"]["name"] == "aipsy-judge-v1"
     assert {"python", "numpy", "pydantic"} <= set(told["versions"])
     assert told["machine"]["memory_bytes"] > 2**28
