@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from ..agreement.resample import Bootstrap, Floats
 from ..agreement.sums import GroupSums, ratio
 from ..ratings import Ratings, Yardstick
 from ..ratings.overall import overall_and_failing
+from ..ratings.table import Bools
 from .panel_scores import PanelScores
 
 LISTED = 200
@@ -60,56 +63,65 @@ def laundered(ratings: Ratings, panel: PanelScores, yard: Yardstick, groups: Int
     marks = (panel.failing == 1).sum(axis=1)
     known = ~np.isnan(mean_failing)
     hidden = known & (marks > 0) & (mean_failing == 0)
-    right = panel.reference_failing
-
-    def share(name: str, form: str, cases: Floats, hits: Floats, otherwise: str) -> Estimate:
-        values = np.stack([cases, cases * hits], axis=1)
-        return GroupSums(values, groups, int(groups.max()) + 1, bootstrap).estimate(
-            name,
-            form,
-            ratio(1, 0),
-            n=int((cases > 0).sum()),
-            otherwise=otherwise,
-            cases=0,
-            share=True,
-            beside={"cases": int((values[:, 1] > 0).sum())},
-        )
-
-    no_reference = "the reference marks no failure" if (~np.isnan(right)).any() else "nobody is the reference"
-    confirmed = (known & (right == 1)) * panel.weight
+    share = partial(_share, groups, bootstrap)
+    missed, missed_by_all = _of_the_reference(share, panel, known, hidden, marks)
     order = np.flatnonzero(hidden)
-    order = order[np.lexsort((order, -marks[order], right[order] != 1))]
+    order = order[np.lexsort((order, -marks[order], panel.reference_failing[order] != 1))]
     return Laundered(
         share=share(
             "laundered",
             "share of failures that some judge marks which the mean hides",
-            (known & (marks > 0)).astype(float),
-            hidden.astype(float),
+            known & (marks > 0),
+            hidden,
             "no judge marks a failure",
         ),
         share_two=share(
             "laundered_two",
             "share of failures that two judges mark which the mean hides",
-            (known & (marks > 1)).astype(float),
-            hidden.astype(float),
+            known & (marks > 1),
+            hidden,
             "no two judges mark the same failure",
         ),
-        missed=share(
+        missed=missed,
+        missed_by_all=missed_by_all,
+        items=tuple(_item(ratings, panel, int(i)) for i in order[:LISTED]),
+        total=int(hidden.sum()),
+    )
+
+
+def _of_the_reference(
+    share: Callable[..., Estimate], panel: PanelScores, known: Bools, hidden: Bools, marks: Ints
+) -> tuple[Estimate, Estimate]:
+    """Of the failures that the reference marks: the share that the mean hides, and the share that no judge marks."""
+    right = panel.reference_failing
+    confirmed = (known & (right == 1)) * panel.weight
+    none = "the reference marks no failure" if (~np.isnan(right)).any() else "nobody is the reference"
+    return (
+        share(
             "laundered_missed",
             "share of the reference's failures that some judge marks and the mean hides",
             confirmed,
-            hidden.astype(float),
-            no_reference,
+            hidden,
+            none,
         ),
-        missed_by_all=share(
-            "missed_by_all",
-            "share of the reference's failures that no judge marks",
-            confirmed,
-            (marks == 0).astype(float),
-            no_reference,
-        ),
-        items=tuple(_item(ratings, panel, int(i)) for i in order[:LISTED]),
-        total=int(hidden.sum()),
+        share("missed_by_all", "share of the reference's failures that no judge marks", confirmed, marks == 0, none),
+    )
+
+
+def _share(
+    groups: Ints, bootstrap: Bootstrap, name: str, form: str, cases: Bools | Floats, hits: Bools, otherwise: str
+) -> Estimate:
+    """Share of the cases (I,), by their weight, that are hits (I,); undefined, `otherwise`, where there is no case."""
+    values = np.stack([cases, cases * hits], axis=1).astype(float)
+    return GroupSums(values, groups, int(groups.max()) + 1, bootstrap).estimate(
+        name,
+        form,
+        ratio(1, 0),
+        n=int((cases > 0).sum()),
+        otherwise=otherwise,
+        cases=0,
+        share=True,
+        beside={"cases": int((values[:, 1] > 0).sum())},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from ..agreement.figures import (
     By,
@@ -16,6 +16,7 @@ from ..agreement.figures import (
     panels,
     resampling_unit,
 )
+from ..agreement.pairs import Ints
 from ..agreement.report import pair_to_dict, panel_to_dict
 from ..agreement.resample import Bootstrap, in_blocks
 from ..errors import RatingsError
@@ -26,7 +27,7 @@ from .findings import Finding, findings
 from .laundered import Laundered, laundered
 from .leniency import FamilyLeniency, family_leniency
 from .missing import Missingness, missingness
-from .panel_scores import panel_scores
+from .panel_scores import PanelScores, panel_scores
 from .self_preference import SelfPreference, self_preferences
 from .spread import ScaleUse, scale_use
 
@@ -103,56 +104,138 @@ def competence_map(
     by          what is resampled as a whole
     """
     bootstrap = replace(bootstrap or Bootstrap(), unit=resampling_unit(ratings, by))
-    right = reference_raters(ratings, held_right)
-    panel_names = tuple(judges) if judges else tuple(j for j in ratings.judges if j not in right)
-    if not panel_names:
+    who = _parties(ratings, judges, held_right)
+    groups, bootstrap = in_blocks(ratings.groups(by), bootstrap)
+    panel = panel_scores(ratings, who.judges, who.right, yardstick)
+    agreements = _agreements(ratings, who, yardstick, groups, bootstrap)
+    habits, family_note = _habits(ratings, who, yardstick, panel, own, groups, bootstrap)
+    found, tested = findings(
+        agreements["against"],
+        habits["spread"],
+        habits["self_preference"],
+        habits["blindness"],
+        habits["families"],
+        habits["missing"],
+        level=bootstrap.level,
+    )
+    return CompetenceMap(
+        reference=reference_name(ratings, who.right) if who.right else None,
+        raters=who.raters,
+        judges=who.judges,
+        **_table(ratings, yardstick, by),
+        **agreements,
+        **habits,
+        laundered=laundered(ratings, panel, yardstick, groups, bootstrap),
+        findings=found,
+        tested=tested,
+        overall=panel.overall_form,
+        bootstrap=bootstrap,
+        notes=(*ratings.warnings, *yardstick.notes, *([family_note] if family_note else [])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parties:
+    """right: the reference; judges: the panel; raters: all who are held against the reference."""
+
+    right: tuple[str, ...]
+    judges: tuple[str, ...]
+    raters: tuple[str, ...]
+
+
+def _parties(ratings: Ratings, judges: Sequence[str] | None, held_right: Sequence[str] | None) -> _Parties:
+    """Who is who. RatingsError where nobody is a judge."""
+    right = tuple(reference_raters(ratings, held_right))
+    panel = tuple(judges) if judges else tuple(j for j in ratings.judges if j not in right)
+    if not panel:
         raise RatingsError(
             f"no judge among the raters: {', '.join(ratings.raters)}", hint="Say who is one: --kind NAME=judge"
         )
-    others = () if judges else tuple(r for r in ratings.raters if r not in panel_names and r not in right)
-    raters = panel_names + others
-    groups, bootstrap = in_blocks(ratings.groups(by), bootstrap)
-    panel = panel_scores(ratings, panel_names, right, yardstick)
-    families, item_family, family_note = item_families(ratings)
-    against: list[PairFigures] = []
-    if right:
-        against += against_reference(ratings, raters, right, yardstick, bootstrap, groups=groups)
-        against += overall_against_reference(ratings, raters, right, yardstick, bootstrap, groups=groups)
-    spread = tuple(scale_use(ratings, panel, groups, bootstrap))
-    blind = tuple(panel_blindness(panel, yardstick.critical, groups, bootstrap))
-    owned = own_generators(ratings, panel_names, own)
-    preferences = tuple(self_preferences(ratings, panel, owned, groups, bootstrap))
-    lenient = tuple(family_leniency(panel, families, item_family, groups, bootstrap, against_peers=not right))
-    silent = tuple(missingness(ratings, panel, yardstick, right, groups, bootstrap))
-    found, tested = findings(against, spread, preferences, blind, lenient, silent, level=bootstrap.level)
-    several = len(panel_names) > 1
-    return CompetenceMap(
-        reference=reference_name(ratings, right) if right else None,
-        raters=raters,
-        judges=panel_names,
+    others = () if judges else tuple(r for r in ratings.raters if r not in panel and r not in right)
+    return _Parties(right, panel, panel + others)
+
+
+class _Table(TypedDict):
+    metrics: tuple[str, ...]
+    flags: tuple[str, ...]
+    scales: Mapping[str, tuple[float, float]]
+    critical: Mapping[str, float]
+    rubric: str | None
+    rubric_hash: str | None
+    n_items: int
+    n_groups: int
+    counts: Mapping[str, int]
+
+
+def _table(ratings: Ratings, yardstick: Yardstick, by: By) -> _Table:
+    """What the table and the yardstick say by themselves."""
+    return _Table(
         metrics=yardstick.scored,
         flags=yardstick.flags,
         scales=dict(ratings.scales),
         critical=dict(yardstick.critical),
         rubric=yardstick.rubric,
         rubric_hash=yardstick.rubric_hash,
-        against=tuple(against),
-        between=tuple(between_raters(ratings, panel_names, yardstick, bootstrap, names=BETWEEN, groups=groups)),
-        panels=tuple(panels(ratings, panel_names, bootstrap, groups=groups)) if several else (),
-        experts=tuple(panels(ratings, right, bootstrap, groups=groups)) if len(right) > 1 else (),
-        spread=spread,
-        blindness=blind,
-        self_preference=preferences,
-        families=lenient,
-        family_reference="the other judges' mean" if not right else reference_name(ratings, right),
-        laundered=laundered(ratings, panel, yardstick, groups, bootstrap),
-        missing=silent,
-        findings=found,
-        tested=tested,
-        overall=panel.overall_form,
         n_items=len(set(ratings.item.codes.tolist())),
         n_groups=int(ratings.groups(by).max()) + 1,
         counts=ratings.counts(),
-        bootstrap=bootstrap,
-        notes=(*ratings.warnings, *yardstick.notes, *([family_note] if family_note else [])),
     )
+
+
+class _Agreements(TypedDict):
+    against: tuple[PairFigures, ...]
+    between: tuple[PairFigures, ...]
+    panels: tuple[PanelFigures, ...]
+    experts: tuple[PanelFigures, ...]
+
+
+def _agreements(
+    ratings: Ratings, who: _Parties, yardstick: Yardstick, groups: Ints, bootstrap: Bootstrap
+) -> _Agreements:
+    """With the reference, and among the judges and the reference raters themselves."""
+    against: list[PairFigures] = []
+    if who.right:
+        for held in (against_reference, overall_against_reference):
+            against += held(ratings, who.raters, who.right, yardstick, bootstrap, groups=groups)
+    several = [names if len(names) > 1 else () for names in (who.judges, who.right)]
+    among = [tuple(panels(ratings, names, bootstrap, groups=groups)) if names else () for names in several]
+    return _Agreements(
+        against=tuple(against),
+        between=tuple(between_raters(ratings, who.judges, yardstick, bootstrap, names=BETWEEN, groups=groups)),
+        panels=among[0],
+        experts=among[1],
+    )
+
+
+class _Habits(TypedDict):
+    spread: tuple[ScaleUse, ...]
+    blindness: tuple[Blindness, ...]
+    self_preference: tuple[SelfPreference, ...]
+    families: tuple[FamilyLeniency, ...]
+    family_reference: str
+    missing: tuple[Missingness, ...]
+
+
+def _habits(
+    ratings: Ratings,
+    who: _Parties,
+    yardstick: Yardstick,
+    panel: PanelScores,
+    own: Mapping[str, Sequence[str]] | None,
+    groups: Ints,
+    bootstrap: Bootstrap,
+) -> tuple[_Habits, str | None]:
+    """How each judge uses the scale, what it does not see, whom it favours, what it leaves out; and a note on how the
+    families were told."""
+    families, item_family, note = item_families(ratings)
+    owned = own_generators(ratings, who.judges, own)
+    peers = not who.right
+    found = _Habits(
+        spread=tuple(scale_use(ratings, panel, groups, bootstrap)),
+        blindness=tuple(panel_blindness(panel, yardstick.critical, groups, bootstrap)),
+        self_preference=tuple(self_preferences(ratings, panel, owned, groups, bootstrap)),
+        families=tuple(family_leniency(panel, families, item_family, groups, bootstrap, against_peers=peers)),
+        family_reference="the other judges' mean" if peers else reference_name(ratings, who.right),
+        missing=tuple(missingness(ratings, panel, yardstick, who.right, groups, bootstrap)),
+    )
+    return found, note
