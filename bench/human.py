@@ -1,6 +1,8 @@
-"""Corrections against what one could do without them, on ratings that people and judges gave to the same items.
+"""Corrections against what one could do without them, on ratings that people and judges gave to the same items; and,
+without such ratings, a judge against its rivals on the held-out part of a recipe.
 
     python -m bench.human RATINGS.csv[.gz] [--items ITEMS.jsonl[.gz] --map MAP.yaml --judge NAME] [--json FILE]
+    python -m bench.human --judge NAME [--part test] [--recipe recipes/mini.yaml] [--verdicts FILE] [--json FILE]
 
 For 10, 30, 100, 300 anchors (at most 60 % of the rated items) and 50 seeded draws of them: RMSE, MAE, Spearman, tail
 AUC and tail recall at equal flag rate on items of other conversations, per metric, for every rival (equal mean,
@@ -13,15 +15,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from aipsy_judge.atomic import check_writable, write_text
+from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.correction.metric_data import MetricData, Tail, metric_data
 from aipsy_judge.errors import AipsyJudgeError, RatingsError
 from aipsy_judge.ratings import Ratings, load_ratings, reference_raters
 from aipsy_judge.strict_json import dumps
 
+from .held_out_command import held_out_options, measure_held_out
 from .human_cells import run_cells
 from .human_judge import JudgeRun, add_judge, agreement, agreement_lines
 from .human_report import cell_lines, summary_lines, to_dict
@@ -58,7 +63,7 @@ def _scored(ratings: Ratings, metric: str, raters: tuple[str, ...] | list[str]) 
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--expert", "experts", multiple=True, metavar="RATER", help="Who is right. Default: the experts.")
 @click.option("--metric", "metrics", multiple=True, help="Only these metrics.")
 @click.option("--anchors", multiple=True, type=click.IntRange(2), default=ANCHORS, show_default=True)
@@ -67,10 +72,11 @@ def _scored(ratings: Ratings, metric: str, raters: tuple[str, ...] | list[str]) 
 @click.option("--severity", is_flag=True, help="Adjust for how severe each of several experts is.")
 @click.option("--items", type=click.Path(path_type=Path), help="The conversations, for --judge.")
 @click.option("--map", "map_path", type=click.Path(path_type=Path), help="YAML: which metrics mean which.")
-@click.option("--judge", "judge", metavar="NAME", help="Score the items with this judge too.")
+@click.option("--judge", "judge", metavar="NAME", help="Score the items with this judge too; alone: held-out part.")
 @click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
 @click.option("--brief", is_flag=True, help="Print the summary only.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every figure here.")
+@held_out_options
 def main(
     paths: tuple[Path, ...],
     experts: tuple[str, ...],
@@ -85,8 +91,15 @@ def main(
     workers: int,
     brief: bool,
     json_path: Path | None,
+    **held_out: Any,
 ) -> None:
-    """Corrections against rivals on ratings by people and judges."""
+    """Corrections against rivals on ratings by people and judges; without PATHS, a judge on a held-out part."""
+    if not paths:
+        if judge is None:
+            raise click.UsageError("give ratings, or a judge to be held against a recipe's held-out part: --judge NAME")
+        with told_errors():
+            measure_held_out(judge, seed, json_path, held_out)
+        return
     try:
         if json_path is not None:
             check_writable(json_path)

@@ -1,0 +1,80 @@
+"""Held-out items: the rated replies of one part of a recipe, each with its text and what it is held against.
+
+The target of an item is the recipe's own (stage `targets`), its part and its group that of stage `sample`. Items of one
+group (a conversation and its alternative replies, and whatever belongs together with them) are resampled together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aipsy_judge.conversation import Conversation, Message
+from aipsy_judge.errors import InputError
+from aipsy_judge.ratings import Ratings, load_ratings
+from aipsy_judge.rubric import Rubric, load_rubric
+from training.data_files import conversations, rating_paths
+from training.recipe import Recipe
+from training.sample import make_sample
+from training.sample_rows import FILE as SAMPLE_FILE
+from training.sample_rows import read_sample_rows
+from training.split import Part
+from training.target_rows import FILE as TARGETS_FILE
+from training.target_rows import TargetRow, read_target_rows
+from training.targets import NAME as TARGETS
+
+
+@dataclass(frozen=True, slots=True)
+class HeldItem:
+    """One rated reply: its target, the conversation that holds it, and the group that it is resampled with."""
+
+    target: TargetRow
+    conversation: Conversation
+    group: str
+
+    @property
+    def id(self) -> str:
+        return self.target.item_id
+
+    @property
+    def shown(self) -> tuple[Message, ...]:
+        """The messages up to and including the reply."""
+        turn = self.target.turn
+        messages = self.conversation.messages
+        return messages if turn is None else messages[: self.conversation.turns[turn - 1].index + 1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """items of the part that is judged, and `train` that rivals learn from; `ratings`: all ratings of the recipe."""
+
+    rubric: Rubric
+    part: Part
+    items: tuple[HeldItem, ...]
+    train: tuple[HeldItem, ...]
+    ratings: Ratings
+
+
+def held_out(recipe: Recipe, part: Part, work: Path) -> HeldOut:
+    """Make (or reuse) targets and sample in the folder `work`, and take the items of `part`.
+
+    Raises InputError where the part has no item, and whatever the two stages raise.
+    """
+    sample = make_sample(recipe, work).folder
+    texts = conversations(recipe)
+    targets = {row.item_id: row for row in read_target_rows(work / TARGETS / TARGETS_FILE)}
+    found: dict[str, list[HeldItem]] = {}
+    for row in read_sample_rows(sample / SAMPLE_FILE):
+        target = targets[row.item_id]
+        found.setdefault(row.part, []).append(HeldItem(target, texts[target.conversation], row.group))
+    if not found.get(part):
+        raise InputError(f"no item of {recipe.name} lies in the part {part}", where="--part")
+    ratings = load_ratings(rating_paths(recipe))
+    return HeldOut(load_rubric(recipe.rubric), part, tuple(found[part]), tuple(found.get("train", ())), ratings)
+
+
+def group_numbers(items: tuple[HeldItem, ...]) -> tuple[list[int], int]:
+    """Each item's group as a number from 0, and how many groups there are."""
+    known: Mapping[str, int] = {name: n for n, name in enumerate(dict.fromkeys(i.group for i in items))}
+    return [known[i.group] for i in items], len(known)

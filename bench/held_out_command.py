@@ -1,0 +1,94 @@
+"""What `python -m bench.human --judge NAME` does without ratings: the judge on a recipe's held-out part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from aipsy_judge.atomic import check_writable, write_text
+from aipsy_judge.judge import JudgeOptions
+from aipsy_judge.strict_json import dumps
+from training.recipe_reading import load_recipe
+
+from .held_out_report import count_lines, difference_lines, mass_lines, plain_lines, tables
+from .held_out_run import UNTRAINED, Found, Wanted, run, to_dict
+
+RECIPE = Path("recipes/mini.yaml")
+_FILE = click.Path(path_type=Path)
+_OPTIONS = (
+    click.option("--recipe", "recipe_path", type=_FILE, default=RECIPE, show_default=True, help="Held-out: of this."),
+    click.option("--part", type=click.Choice(["test", "validation"]), default="test", show_default=True),
+    click.option("--work", type=_FILE, help="Folder for the recipe's targets and sample. Default: a temporary one."),
+    click.option("--verdicts", type=_FILE, help="Keep verdicts in this JSONL, and take from it what is there."),
+    click.option("--rival", "rivals", multiple=True, default=(UNTRAINED,), show_default=True, metavar="NAME"),
+    click.option("--adapter", type=_FILE, help="A LoRA GGUF that the judge wears."),
+    click.option("--contract", help="How weights that were trained for no contract are asked. Default: the recipe's."),
+    click.option("--unblessed", is_flag=True, help="Open a judge although its checks did not pass."),
+    click.option("--threads", type=click.IntRange(0), default=1, show_default=True, help="0: all processors."),
+    click.option("--most", type=click.IntRange(1), help="At most so many conversations, drawn by --seed."),
+    click.option("--resamples", type=click.IntRange(0), default=1000, show_default=True),
+)
+
+
+def held_out_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that concern a held-out part alone."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def measure_held_out(judge: str, seed: int, json_path: Path | None, told: Mapping[str, Any]) -> None:
+    """Judge, measure, print, and write everything to `json_path`. `told`: the values of the options above."""
+    if json_path is not None:
+        check_writable(json_path)
+    same = ("rivals", "adapter", "contract", "part", "work", "verdicts", "most", "resamples")
+    options = JudgeOptions(threads=told["threads"], unblessed=told["unblessed"])
+    wanted = Wanted(judge, **{key: told[key] for key in same}, seed=seed, options=options)
+    found = run(load_recipe(told["recipe_path"]), wanted, lambda line: click.echo(line, err=True))
+    for line in lines(found):
+        click.echo(line)
+    if json_path is not None:
+        write_text(json_path, dumps(to_dict(found), indent=1) + "\n")
+
+
+def lines(found: Found) -> Iterator[str]:
+    """The whole report."""
+    groups = len({i.group for i in found.items})
+    yield f"{len(found.items)} replies of {groups} conversations, part {found.part}, rubric {found.rubric.name}"
+    for said in found.contestants:
+        yield f"  {said.name}: {said.about}"
+    for name, judged in found.judged.items():
+        spent = judged.spent
+        tokens = f", {spent.tokens / spent.turns:.0f} tokens" if spent.tokens is not None and spent.turns else ""
+        each = f"{spent.seconds / spent.turns:.2f} s{tokens} a turn" if spent.turns else "nothing judged"
+        yield f"  {name}: {spent.turns} turns, {each}{''.join(f'; {r}' for r in judged.remarks)}"
+    yield ""
+    yield from count_lines(found.contestants, found.rubric)
+    for said in found.contestants:
+        yield from mass_lines(said)
+    yield ""
+    yield f"Figures [95 % interval, {found.bootstrap.resamples} resamples of conversations with all their replies]"
+    for held in found.held:
+        yield f"Held against: {held.name}, {held.about}"
+        yield ""
+        yield from tables(found.figures[held.name], found.rubric, held.name)
+    yield from difference_lines(found.differences, found.judge.name)
+    yield from _in_plain_words(found)
+
+
+def _in_plain_words(found: Found) -> Iterator[str]:
+    first = found.figures[found.held[0].name][found.judge.name]
+    for view in ("expected", "likely"):
+        yield f"In plain words, by the {'expected' if view == 'expected' else 'most likely'} value"
+        for line in plain_lines(first, found.rubric, view):
+            yield f"  {line}"
+    yield ""
+    if not found.reasons:
+        yield "not_validated: nothing; better than a bag of words on every metric"
+        return
+    yield "not_validated:"
+    for metric, reason in found.reasons.items():
+        yield f"  {metric}: {reason}"
