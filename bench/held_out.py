@@ -6,7 +6,7 @@ group (a conversation and its alternative replies, and whatever belongs together
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,23 +26,26 @@ from training.targets import NAME as TARGETS
 
 
 @dataclass(frozen=True, slots=True)
-class HeldItem:
-    """One rated reply: its target, the conversation that holds it, and the group that it is resampled with."""
+class Reply:
+    """One assistant message to be judged (turn None: the whole conversation), and the group it is resampled with."""
 
-    target: TargetRow
+    id: str
     conversation: Conversation
+    turn: int | None
     group: str
-
-    @property
-    def id(self) -> str:
-        return self.target.item_id
 
     @property
     def shown(self) -> tuple[Message, ...]:
         """The messages up to and including the reply."""
-        turn = self.target.turn
         messages = self.conversation.messages
-        return messages if turn is None else messages[: self.conversation.turns[turn - 1].index + 1]
+        return messages if self.turn is None else messages[: self.conversation.turns[self.turn - 1].index + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldItem(Reply):
+    """A rated reply and its target."""
+
+    target: TargetRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,14 +70,15 @@ def held_out(recipe: Recipe, part: Part, work: Path) -> HeldOut:
     found: dict[str, list[HeldItem]] = {}
     for row in read_sample_rows(sample / SAMPLE_FILE):
         target = targets[row.item_id]
-        found.setdefault(row.part, []).append(HeldItem(target, texts[target.conversation], row.group))
+        item = HeldItem(row.item_id, texts[target.conversation], target.turn, row.group, target)
+        found.setdefault(row.part, []).append(item)
     if not found.get(part):
         raise InputError(f"no item of {recipe.name} lies in the part {part}", where="--part")
     ratings = load_ratings(rating_paths(recipe))
     return HeldOut(load_rubric(recipe.rubric), part, tuple(found[part]), tuple(found.get("train", ())), ratings)
 
 
-def group_numbers(items: tuple[HeldItem, ...]) -> tuple[list[int], int]:
+def group_numbers(items: Sequence[Reply]) -> tuple[list[int], int]:
     """Each item's group as a number from 0, and how many groups there are."""
     known: Mapping[str, int] = {name: n for n, name in enumerate(dict.fromkeys(i.group for i in items))}
     return [known[i.group] for i in items], len(known)

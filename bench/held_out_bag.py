@@ -5,7 +5,7 @@ How much each text weighs and how strongly is regularised is chosen by cross-val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,10 +20,21 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.integer]
 Texts = tuple[str, str, str]
 """The reply, the person's last message, what was said before."""
+Weights = tuple[float, float, float]
+Maker = Callable[[], Any]
+Loss = Callable[[Floats, Floats], float]
 
 FOLDS = 5
-# What the reply is made of tells most; how much the rest adds is not the same for every metric.
-WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 0.5, 0.25), (1.0, 0.25, 0.1))
+# Of qualities the reply's own words tell most, of crises the person's; which of these is best is tried each time.
+WEIGHTS: tuple[Weights, ...] = (
+    (1.0, 1.0, 1.0),
+    (1.0, 0.5, 0.25),
+    (1.0, 0.25, 0.1),
+    (1.0, 0.1, 0.0),
+    (0.25, 1.0, 0.5),
+    (0.25, 0.5, 1.0),
+)
+USUAL = 1  # of WEIGHTS: those that the strength of regularisation is chosen with
 # Decades about the usual 1, which rows of length 1 are made for; below the least alpha nothing changes any more.
 ALPHAS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
 CS = (0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -32,42 +43,57 @@ WORDS = r"(?u)\b\w[\w']*\b|[!?]"
 EMPTY = "__empty__"  # stands for a text that is empty, so that "nothing was said before" is a word too
 
 
-class Words:
-    """TF-IDF of some texts, in coordinates of the space that their rows span: (texts,) -> (texts, at most rows).
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernels:
+    """What some texts have in common with those that were learnt from: (texts, rows) for each of the three."""
+
+    blocks: tuple[Floats, ...]
+
+    def weighed(self, weights: Weights) -> Floats:
+        """Products of whole rows, each text's words as long as its weight."""
+        found: Floats = sum((w * w * k for w, k in zip(weights, self.blocks, strict=True)), np.zeros(()))
+        return found
+
+    def of(self, places: Ints) -> Kernels:
+        return Kernels(tuple(k[places] for k in self.blocks))
+
+
+class Vocabulary:
+    """TF-IDF of the rows' words, each of the three texts by itself."""
+
+    def __init__(self, rows: Sequence[Texts]) -> None:
+        tfidf = stats_library("sklearn.feature_extraction.text").TfidfVectorizer
+        self._vectorisers = [
+            tfidf(ngram_range=(1, 2), sublinear_tf=True, token_pattern=WORDS, preprocessor=_Block(n)).fit(rows)
+            for n in range(3)
+        ]
+        self._rows = [v.transform(rows) for v in self._vectorisers]
+
+    def kernels(self, texts: Sequence[Texts]) -> Kernels:
+        """Of any texts with the rows."""
+        both = zip(self._vectorisers, self._rows, strict=True)
+        return Kernels(tuple((v.transform(texts) @ rows.T).toarray() for v, rows in both))
+
+
+def axes(kernel: Floats) -> Floats:
+    """(rows, R) that turn products with the rows into coordinates of the space that the rows span.
 
     Ridge and logistic regression with a quadratic penalty put no weight on any other direction (Kimeldorf and Wahba
     1971), so nothing of the tens of thousands of words is lost, and learning is several times as fast.
     """
-
-    def __init__(self, texts: Sequence[Texts], weights: tuple[float, float, float]) -> None:
-        self._vectoriser = _vectoriser(weights).fit(texts)
-        self._rows = self._vectoriser.transform(texts).tocsr()
-        squares, axes = np.linalg.eigh((self._rows @ self._rows.T).toarray())
-        kept = squares > 1e-9 * squares.max()
-        self._axes: Floats = axes[:, kept] / np.sqrt(squares[kept])
-
-    def of(self, texts: Sequence[Texts]) -> Floats:
-        found: Floats = (self._vectoriser.transform(texts) @ self._rows.T).toarray() @ self._axes
-        return found
+    squares, found = np.linalg.eigh(kernel)
+    kept = squares > 1e-9 * squares.max()
+    scaled: Floats = found[:, kept] / np.sqrt(squares[kept])
+    return scaled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fold:
-    """Rows to learn from and to try on, and all rows' words by what was learnt."""
+    """Rows to learn from and to try on, and for each of WEIGHTS all rows' words by what was learnt."""
 
     learn: Ints
     attempt: Ints
-    words: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Space:
-    """One weighting of the three texts: words by all rows, those rows, and the folds."""
-
-    weights: tuple[float, float, float]
-    words: Words
-    rows: Floats
-    folds: tuple[_Fold, ...]
+    words: tuple[Floats, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,23 +101,29 @@ class Learnt:
     """One model. weights, strength: what was chosen; None where the mean stands for a model."""
 
     mean: float
-    words: Words | None = None
     model: Any = None
-    weights: tuple[float, float, float] | None = None
+    axes: Floats | None = None
+    weights: Weights | None = None
     strength: float | None = None
 
-    def predict(self, texts: Sequence[Texts]) -> Floats:
+    def predict(self, kernels: Kernels) -> Floats:
         """(texts,) values, or probabilities."""
-        if self.words is None:
-            return np.full(len(texts), self.mean)
-        return _predict(self.model, self.words.of(texts))
+        if self.axes is None or self.weights is None:
+            return np.full(len(kernels.blocks[0]), self.mean)
+        return _predict(self.model, kernels.weighed(self.weights) @ self.axes)
 
 
 class Bag:
     """Learns many targets from the same texts; `groups` (texts,) are not torn apart."""
 
     def __init__(self, texts: Sequence[Texts], groups: Ints) -> None:
-        self._spaces = [_space(texts, groups, weights) for weights in WEIGHTS]
+        self._vocabulary = Vocabulary(texts)
+        self._kernels = self._vocabulary.kernels(texts)
+        self._folds = _folds(texts, groups)
+
+    def kernels(self, texts: Sequence[Texts]) -> Kernels:
+        """Of texts that something is to be said of."""
+        return self._vocabulary.kernels(texts)
 
     def values(self, target: Floats) -> Learnt:
         """A ridge regression of (texts,) values, NaN where unknown."""
@@ -103,45 +135,48 @@ class Bag:
         logistic = stats_library("sklearn.linear_model").LogisticRegression
         return self._learn(target, {c: partial(logistic, C=c, max_iter=5000) for c in CS}, _log_loss)
 
-    def _learn(
-        self, target: Floats, makers: dict[float, Callable[[], Any]], loss: Callable[[Floats, Floats], float]
-    ) -> Learnt:
-        """The weights and the strength with the least loss over the folds, learnt anew on all known rows."""
+    def _learn(self, target: Floats, makers: Mapping[float, Maker], loss: Loss) -> Learnt:
+        """The strength with the least loss over the folds, then the weights; learnt anew on all known rows."""
         known = ~np.isnan(target)
         mean = float(target[known].mean()) if known.any() else float("nan")
         if known.sum() < FEWEST or len(np.unique(target[known])) < 2:
             return Learnt(mean)
-        losses = {
-            (n, strength): sum(_fold_loss(fold, make, target, known, loss) for fold in space.folds)
-            for n, space in enumerate(self._spaces)
-            for strength, make in makers.items()
-        }
-        place, strength = min(losses, key=lambda k: losses[k])
-        space = self._spaces[place]
-        model = makers[strength]().fit(space.rows[known], target[known])
-        return Learnt(mean, space.words, model, space.weights, strength)
+
+        def missed(strength: float, place: int) -> float:
+            return sum(_fold_loss(fold, place, makers[strength], target, known, loss) for fold in self._folds)
+
+        strength = min(makers, key=lambda s: missed(s, USUAL))
+        place = min(range(len(WEIGHTS)), key=lambda p: missed(strength, p))
+        kernel = self._kernels.weighed(WEIGHTS[place])
+        turned = axes(kernel)
+        model = makers[strength]().fit((kernel @ turned)[known], target[known])
+        return Learnt(mean, model, turned, WEIGHTS[place], strength)
 
 
-def _space(texts: Sequence[Texts], groups: Ints, weights: tuple[float, float, float]) -> _Space:
+def _folds(texts: Sequence[Texts], groups: Ints) -> list[_Fold]:
     """The words of each fold are learnt without the rows that it tries."""
-    words = Words(texts, weights)
-    folds = []
     splits = min(FOLDS, len(np.unique(groups)))
-    if splits > 1:
-        for learn, attempt in stats_library("sklearn.model_selection").GroupKFold(splits).split(texts, groups=groups):
-            folds.append(_Fold(learn, attempt, Words([texts[n] for n in learn], weights).of(texts)))
-    return _Space(weights, words, words.of(texts), tuple(folds))
+    if splits < 2:
+        return []
+    folds = []
+    for learn, attempt in stats_library("sklearn.model_selection").GroupKFold(splits).split(texts, groups=groups):
+        kernels = Vocabulary([texts[n] for n in learn]).kernels(texts)
+        words = []
+        for weights in WEIGHTS:
+            turned = axes(kernels.of(learn).weighed(weights))
+            words.append(kernels.weighed(weights) @ turned)
+        folds.append(_Fold(learn, attempt, tuple(words)))
+    return folds
 
 
-def _fold_loss(
-    fold: _Fold, make: Callable[[], Any], target: Floats, known: Bools, loss: Callable[[Floats, Floats], float]
-) -> float:
+def _fold_loss(fold: _Fold, place: int, make: Maker, target: Floats, known: Bools, loss: Loss) -> float:
     learn, attempt = fold.learn[known[fold.learn]], fold.attempt[known[fold.attempt]]
     if not len(attempt) or not len(learn):
         return 0.0
     if len(np.unique(target[learn])) < 2:
         return loss(np.full(len(attempt), target[learn][0]), target[attempt])
-    return loss(_predict(make().fit(fold.words[learn], target[learn]), fold.words[attempt]), target[attempt])
+    words = fold.words[place]
+    return loss(_predict(make().fit(words[learn], target[learn]), words[attempt]), target[attempt])
 
 
 def _predict(model: Any, words: Floats) -> Floats:
@@ -156,17 +191,6 @@ def _squares(said: Floats, target: Floats) -> float:
 def _log_loss(said: Floats, target: Floats) -> float:
     p = np.clip(said, 1e-6, 1 - 1e-6)
     return float(-(target * np.log(p) + (1 - target) * np.log(1 - p)).sum())
-
-
-def _vectoriser(weights: Sequence[float]) -> Any:
-    """Each text's words by themselves: a row is as long as the weights say, however long the texts are."""
-    tfidf = stats_library("sklearn.feature_extraction.text").TfidfVectorizer
-    made = [
-        (str(n), tfidf(ngram_range=(1, 2), sublinear_tf=True, token_pattern=WORDS, preprocessor=_Block(n)))
-        for n in range(len(weights))
-    ]
-    union = stats_library("sklearn.pipeline").FeatureUnion
-    return union(made, transformer_weights={str(n): weight for n, weight in enumerate(weights)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from aipsy_judge.judge import JudgeOptions
 from aipsy_judge.strict_json import dumps
 from training.recipe_reading import load_recipe
 
+from .held_out_points import point_lines, points_to_dict, proposals
 from .held_out_report import count_lines, difference_lines, mass_lines, plain_lines, tables
 from .held_out_run import UNTRAINED, Found, Wanted, run, to_dict
 
@@ -24,11 +25,14 @@ _OPTIONS = (
     click.option("--work", type=_FILE, help="Folder for the recipe's targets and sample. Default: a temporary one."),
     click.option("--verdicts", type=_FILE, help="Keep verdicts in this JSONL, and take from it what is there."),
     click.option("--rival", "rivals", multiple=True, default=(UNTRAINED,), show_default=True, metavar="NAME"),
+    click.option("--against-rivals", is_flag=True, help="With PATHS: the rivals too, against the people's ratings."),
     click.option("--adapter", type=_FILE, help="A LoRA GGUF that the judge wears."),
     click.option("--contract", help="How weights that were trained for no contract are asked. Default: the recipe's."),
     click.option("--unblessed", is_flag=True, help="Open a judge although its checks did not pass."),
     click.option("--threads", type=click.IntRange(0), default=1, show_default=True, help="0: all processors."),
     click.option("--most", type=click.IntRange(1), help="At most so many conversations, drawn by --seed."),
+    click.option("--free", type=click.IntRange(1), metavar="N", help="Let it answer freely on N replies: what parses?"),
+    click.option("--points", is_flag=True, help="Propose operating points; on --part validation only."),
     click.option("--resamples", type=click.IntRange(0), default=1000, show_default=True),
 )
 
@@ -40,18 +44,33 @@ def held_out_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def measure_held_out(judge: str, seed: int, json_path: Path | None, told: Mapping[str, Any]) -> None:
+def measure_held_out(judge: str | None, seed: int, json_path: Path | None, told: Mapping[str, Any]) -> None:
     """Judge, measure, print, and write everything to `json_path`. `told`: the values of the options above."""
+    if judge is None:
+        raise click.UsageError("give ratings, or a judge to be held against a recipe's held-out part: --judge NAME")
+    if told["points"] and told["part"] != "validation":
+        raise click.UsageError("--points are chosen on --part validation: the test part must not be seen for that")
     if json_path is not None:
         check_writable(json_path)
-    same = ("rivals", "adapter", "contract", "part", "work", "verdicts", "most", "resamples")
-    options = JudgeOptions(threads=told["threads"], unblessed=told["unblessed"])
-    wanted = Wanted(judge, **{key: told[key] for key in same}, seed=seed, options=options)
+    wanted = wanted_of(judge, seed, told)
     found = run(load_recipe(told["recipe_path"]), wanted, lambda line: click.echo(line, err=True))
     for line in lines(found):
         click.echo(line)
+    data = to_dict(found)
+    if told["points"]:
+        points = proposals(found.rubric, next(iter(found.judged.values())).verdicts, found.items)
+        for line in point_lines(points):
+            click.echo(line)
+        data["points"] = points_to_dict(points)
     if json_path is not None:
-        write_text(json_path, dumps(to_dict(found), indent=1) + "\n")
+        write_text(json_path, dumps(data, indent=1) + "\n")
+
+
+def wanted_of(judge: str, seed: int, told: Mapping[str, Any]) -> Wanted:
+    """From the values of the options."""
+    same = ("rivals", "adapter", "contract", "part", "work", "verdicts", "most", "resamples", "free")
+    options = JudgeOptions(threads=told["threads"], unblessed=told["unblessed"])
+    return Wanted(judge, **{key: told[key] for key in same}, seed=seed, options=options)
 
 
 def lines(found: Found) -> Iterator[str]:
@@ -63,8 +82,14 @@ def lines(found: Found) -> Iterator[str]:
     for name, judged in found.judged.items():
         spent = judged.spent
         tokens = f", {spent.tokens / spent.turns:.0f} tokens" if spent.tokens is not None and spent.turns else ""
-        each = f"{spent.seconds / spent.turns:.2f} s{tokens} a turn" if spent.turns else "nothing judged"
+        each = "nothing judged"
+        if spent.turns:
+            worked = spent.processor_seconds / spent.turns
+            each = f"{spent.seconds / spent.turns:.2f} s (processor {worked:.2f} s){tokens} a turn"
         yield f"  {name}: {spent.turns} turns, {each}{''.join(f'; {r}' for r in judged.remarks)}"
+    if found.free is not None:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in found.free["kinds"].items())
+        yield f"  free answers of {found.judge.name} to {found.free['items']} replies: {kinds}"
     yield ""
     yield from count_lines(found.contestants, found.rubric)
     for said in found.contestants:

@@ -18,14 +18,15 @@ from aipsy_judge.rubric import Rubric
 from training.recipe import Recipe
 from training.split import Part
 
-from .held_out import HeldItem, HeldOut, group_numbers, held_out
+from .held_out import HeldItem, HeldOut, Reply, group_numbers, held_out
 from .held_out_figures import Ground, all_figures, counts
+from .held_out_free import free_answers
 from .held_out_judging import Judged, judge_items, spent_to_dict
 from .held_out_paired import Difference, differences, not_validated
 from .held_out_report import figures_to_dict
 from .held_out_rival import has_own_contract, is_forced, open_rival
 from .held_out_said import Held, Said, held_by_raters, held_by_target, said_by_judge, said_by_rater
-from .held_out_words import BAG, WordBag, constant
+from .held_out_words import BAG, bag_of_words, constant
 
 Say = Callable[[str], None]
 UNTRAINED = "smollm2-untrained"
@@ -40,6 +41,7 @@ class Wanted:
     contract   asked of weights that were trained for none; None: the recipe's
     verdicts   a journal of verdicts; None: none is kept
     most       at most so many conversations (groups), drawn by `seed`; None: all
+    free       on so many replies the judge answers freely too; None: on none
     """
 
     judge: str
@@ -50,6 +52,7 @@ class Wanted:
     work: Path | None = None
     verdicts: Path | None = None
     most: int | None = None
+    free: int | None = None
     seed: int = 14
     resamples: int = 1000
     options: JudgeOptions = field(default_factory=JudgeOptions)
@@ -71,6 +74,7 @@ class Found:
     reasons: Mapping[str, str]
     chosen: Mapping[str, Any]
     bootstrap: Bootstrap
+    free: Mapping[str, Any] | None = None
 
     @property
     def judge(self) -> Said:
@@ -79,12 +83,13 @@ class Found:
 
 def run(recipe: Recipe, wanted: Wanted, say: Say) -> Found:
     """Judge, learn the rivals, and measure."""
-    with _folder(wanted.work) as work:
+    with work_folder(wanted.work) as work:
         whole = held_out(recipe, wanted.part, work)
         items = drawn(whole.items, wanted.most, wanted.seed)
-        kept = wanted.verdicts if wanted.verdicts is not None else work / "verdicts.jsonl"
-        judged = dict(_judge_all(recipe, wanted, items, kept, say))
-    contestants, chosen = _contestants(whole, items, judged, say)
+        judged, free = judge_all(recipe, wanted, items, say)
+    contestants, chosen = contestants_of(whole, items, judged, wanted.verdicts, say)
+    about = "the target was made from this rater"
+    contestants += [said_by_rater(whole.ratings, r, about, items, whole.rubric) for r in whole.ratings.judges]
     held = tuple(_references(recipe, whole, items))
     groups, n_groups = group_numbers(items)
     ground = Ground(np.array(groups), n_groups, Bootstrap(resamples=wanted.resamples))
@@ -106,6 +111,7 @@ def run(recipe: Recipe, wanted: Wanted, say: Say) -> Found:
         reasons,
         chosen,
         ground.bootstrap,
+        free,
     )
 
 
@@ -119,7 +125,7 @@ def drawn(items: Sequence[HeldItem], most: int | None, seed: int) -> tuple[HeldI
 
 
 @contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
+def work_folder(given: Path | None) -> Iterator[Path]:
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
         yield given
@@ -128,21 +134,27 @@ def _folder(given: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _judge_all(
-    recipe: Recipe, wanted: Wanted, items: Sequence[HeldItem], kept: Path, say: Say
-) -> Iterator[tuple[str, Judged]]:
-    """Name -> verdicts, the judge first, one judge in memory at a time."""
+def judge_all(
+    recipe: Recipe, wanted: Wanted, items: Sequence[Reply], say: Say
+) -> tuple[dict[str, Judged], Mapping[str, Any] | None]:
+    """Name -> verdicts, the judge first, one judge in memory at a time; and its free answers."""
     asked: str | None = wanted.contract or recipe.contract
     if has_own_contract(wanted.judge, wanted.options):
         asked = None
+    found, free = {}, None
     with open_judge(
         wanted.judge, rubric=recipe.rubric, contract=asked, adapter=wanted.adapter, options=wanted.options
     ) as judge:
         contract = judge.lane.contract
-        yield _named(wanted), judge_items(judge, items, kept, say)
+        found[_named(wanted)] = judge_items(judge, items, wanted.verdicts, say)
+        if wanted.free is not None:
+            free = free_answers(judge, items, wanted.free, wanted.seed, wanted.verdicts)
     for name in wanted.rivals:
+        if name in found:
+            continue
         with open_rival(name, recipe.rubric, contract, wanted.options) as rival:
-            yield f"{name}{FORCED if is_forced(rival) else ''}", judge_items(rival, items, kept, say)
+            found[f"{name}{FORCED if is_forced(rival) else ''}"] = judge_items(rival, items, wanted.verdicts, say)
+    return found, free
 
 
 def _named(wanted: Wanted) -> str:
@@ -150,23 +162,21 @@ def _named(wanted: Wanted) -> str:
     return name if wanted.adapter is None else f"{name} + {wanted.adapter.stem}"
 
 
-def _contestants(
-    whole: HeldOut, items: Sequence[HeldItem], judged: Mapping[str, Judged], say: Say
+def contestants_of(
+    whole: HeldOut, items: Sequence[Reply], judged: Mapping[str, Judged], kept: Path | None, say: Say
 ) -> tuple[list[Said], Mapping[str, Any]]:
+    """Judges, bag of words and constant, which learn on the train part; and what was chosen for the bag of words."""
     rubric = whole.rubric
     found = [
         said_by_judge(name, f"{of.lane['judge']}, contract {of.lane['contract']}", of.verdicts, items, rubric)
         for name, of in judged.items()
     ]
-    chosen: Mapping[str, Any] = {}
-    if whole.train:
-        say("bag of words")
-        train = held_by_target(whole.train, rubric, "the train part's target")
-        bag = WordBag(whole.train, train, rubric)
-        found += [bag.say([i.shown for i in items]), constant(train, len(items), rubric)]
-        chosen = bag.chosen
-    about = "the target was made from this rater"
-    return [*found, *(said_by_rater(whole.ratings, r, about, items, rubric) for r in whole.ratings.judges)], chosen
+    if not whole.train:
+        return found, {}
+    say("bag of words")
+    train = held_by_target(whole.train, rubric, "the train part's target")
+    bag, chosen = bag_of_words(whole.train, train, rubric, items, kept)
+    return [*found, bag, constant(train, len(items), rubric)], chosen
 
 
 def _references(recipe: Recipe, whole: HeldOut, items: Sequence[HeldItem]) -> Iterator[Held]:
@@ -209,6 +219,7 @@ def to_dict(found: Found) -> dict[str, Any]:
         "figures": {h: {s: figures_to_dict(f) for s, f in of.items()} for h, of in found.figures.items()},
         "differences": [d.to_dict() for d in found.differences],
         "not_validated": dict(found.reasons),
+        "free_answers": found.free,
         "bag_of_words": dict(found.chosen),
     }
 

@@ -17,7 +17,7 @@ from aipsy_judge.ratings.yardstick import inclusion_weights
 from aipsy_judge.rubric import Metric, Rubric
 from aipsy_judge.verdict import Flag, NotApplicable, Reading, Score, Scored, Unscored, Verdict
 
-from .held_out import HeldItem
+from .held_out import HeldItem, Reply
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -89,7 +89,7 @@ class Held:
 
 
 def said_by_judge(
-    name: str, about: str, verdicts: Mapping[str, Verdict], items: Sequence[HeldItem], rubric: Rubric
+    name: str, about: str, verdicts: Mapping[str, Verdict], items: Sequence[Reply], rubric: Rubric
 ) -> Said:
     """The columns of a judge's verdicts. What its manifest holds back is measured as it was read: whether to hold it
     back is what these figures are for."""
@@ -201,7 +201,7 @@ def _lost(flag: Flag) -> bool:
     return flag.value is None
 
 
-def said_by_rater(ratings: Ratings, rater: str, about: str, items: Sequence[HeldItem], rubric: Rubric) -> Said:
+def said_by_rater(ratings: Ratings, rater: str, about: str, items: Sequence[Reply], rubric: Rubric) -> Said:
     """The columns of one rater of the table."""
     metrics = {}
     for metric in rubric.metrics:
@@ -214,7 +214,7 @@ def said_by_rater(ratings: Ratings, rater: str, about: str, items: Sequence[Held
     return Said(rater, about, metrics, flags)
 
 
-def _rated(ratings: Ratings, metric: str, rater: str, items: Sequence[HeldItem]) -> tuple[Floats, Bools, Bools]:
+def _rated(ratings: Ratings, metric: str, rater: str, items: Sequence[Reply]) -> tuple[Floats, Bools, Bools]:
     value, na = np.full(len(items), np.nan), np.zeros(len(items), dtype=bool)
     asked = np.zeros(len(items), dtype=bool)
     if metric not in ratings.metrics:
@@ -244,7 +244,7 @@ def held_by_target(items: Sequence[HeldItem], rubric: Rubric, about: str) -> Hel
 
 
 def held_by_raters(
-    ratings: Ratings, raters: Sequence[str], items: Sequence[HeldItem], rubric: Rubric, name: str, about: str
+    ratings: Ratings, raters: Sequence[str], items: Sequence[Reply], rubric: Rubric, name: str, about: str
 ) -> Held | None:
     """The raters' reference (ratings.reference); items drawn with known probabilities count by their inverse. None
     where they rated none of these items."""

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aipsy_judge.conversation import Message
+from aipsy_judge.agreement.library import stats_library
+from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.rubric import Metric, Rubric
 
-from .held_out import HeldItem, group_numbers
-from .held_out_bag import Bag, Learnt, Texts
+from .held_out import HeldItem, Reply, group_numbers
+from .held_out_bag import Bag, Kernels, Learnt, Texts
+from .held_out_kept import Kept, key_of
 from .held_out_said import Bools, FlagSaid, Floats, Held, MetricSaid, Said
 
 BAG = "bag of words"
+VERSION = 1  # of what is learnt and how: raise it when the same texts give other columns
+ABOUT = "TF-IDF of words and word pairs, learnt on the train part"
 CONSTANT = "constant"
 
 
@@ -23,8 +29,8 @@ class WordBag:
 
     def __init__(self, train: Sequence[HeldItem], held: Held, rubric: Rubric) -> None:
         self._rubric = rubric
-        groups, _ = group_numbers(tuple(train))
-        bag = Bag([blocks(i.shown) for i in train], np.array(groups))
+        groups, _ = group_numbers(train)
+        self._bag = bag = Bag([blocks(i.shown) for i in train], np.array(groups))
         self._models: dict[str, Learnt] = {f.name: bag.probabilities(held.flags[f.name]) for f in rubric.flags}
         for metric in rubric.metrics:
             value, na = held.values[metric.name], held.na[metric.name]
@@ -42,26 +48,81 @@ class WordBag:
 
     def say(self, items: Sequence[Sequence[Message]]) -> Said:
         """Of replies, each as the messages up to and including it."""
-        texts = [blocks(shown) for shown in items]
-        flags = {f.name: self._flag(f.name, texts) for f in self._rubric.flags}
-        metrics = {m.name: self._metric(m, texts, flags) for m in self._rubric.metrics}
-        return Said(BAG, "TF-IDF of words and word pairs, learnt on the same train part", metrics, flags)
+        words = self._bag.kernels([blocks(shown) for shown in items])
+        flags = {f.name: self._flag(f.name, words) for f in self._rubric.flags}
+        metrics = {m.name: self._metric(m, words, flags) for m in self._rubric.metrics}
+        return Said(BAG, ABOUT, metrics, flags)
 
-    def _flag(self, name: str, texts: Sequence[Texts]) -> FlagSaid:
-        probability = self._models[name].predict(texts)
-        return FlagSaid((probability >= 0.5).astype(np.float64), probability, np.ones(len(texts), dtype=bool))
+    def _flag(self, name: str, words: Kernels) -> FlagSaid:
+        probability = self._models[name].predict(words)
+        return _flag_of(probability)
 
-    def _metric(self, metric: Metric, texts: Sequence[Texts], flags: Mapping[str, FlagSaid]) -> MetricSaid:
-        given = np.clip(self._models[metric.name].predict(texts), metric.scale.minimum, metric.scale.maximum)
-        says_na: Bools = np.zeros(len(texts), dtype=bool)
+    def _metric(self, metric: Metric, words: Kernels, flags: Mapping[str, FlagSaid]) -> MetricSaid:
+        given = np.clip(self._models[metric.name].predict(words), metric.scale.minimum, metric.scale.maximum)
+        says_na: Bools = np.zeros(len(given), dtype=bool)
         if metric.flag is not None:
             says_na = flags[metric.flag].value == 0
         elif metric.may_be_na:
-            says_na = self._models[f"{metric.name} applies"].predict(texts) < 0.5
+            says_na = self._models[f"{metric.name} applies"].predict(words) < 0.5
         failing = self._models.get(f"{metric.name} fails")
-        p_fail = failing.predict(texts) if failing is not None else np.full(len(texts), np.nan)
+        p_fail = failing.predict(words) if failing is not None else np.full(len(given), np.nan)
         scored: Floats = np.where(says_na, np.nan, given)
-        return MetricSaid(scored, scored, given, says_na, np.ones(len(texts), dtype=bool), p_fail)
+        return MetricSaid(scored, scored, given, says_na, np.ones(len(given), dtype=bool), p_fail)
+
+
+def _flag_of(probability: Floats) -> FlagSaid:
+    """Set from a half on."""
+    value = np.where(np.isnan(probability), np.nan, (probability >= 0.5).astype(np.float64))
+    return FlagSaid(value, probability, np.ones(len(probability), dtype=bool))
+
+
+def bag_of_words(
+    train: Sequence[HeldItem], held: Held, rubric: Rubric, items: Sequence[Reply], kept: Path | None
+) -> tuple[Said, Mapping[str, Any]]:
+    """What a WordBag says of the items, and what was chosen for it; taken from the journal `kept` if it was learnt from
+    the same texts and targets there."""
+    learnt = [[i.id, _text(i), asdict(i.target)] for i in train]
+    library = stats_library("sklearn").__version__
+    key = key_of(BAG, VERSION, library, rubric.hash, learnt, [_text(i) for i in items])
+    with Kept(kept) as shelf:
+        if key not in shelf.records:
+            bag = WordBag(train, held, rubric)
+            shelf.put(key, {"columns": _columns(bag.say([i.shown for i in items])), "chosen": bag.chosen})
+        record = shelf.records[key]
+    return _said(record["columns"]), record["chosen"]
+
+
+def _text(item: Reply) -> str:
+    return Conversation("", item.shown).content_hash
+
+
+def _columns(said: Said) -> dict[str, Any]:
+    metrics = {
+        name: {"given": _plain(m.given), "na": m.na.tolist(), "p_fail": _plain(m.p_fail)}
+        for name, m in said.metrics.items()
+    }
+    return {"metrics": metrics, "flags": {name: _plain(f.probability) for name, f in said.flags.items()}}
+
+
+def _plain(values: Floats) -> list[float | None]:
+    return [None if np.isnan(v) else float(v) for v in values]
+
+
+def _column(told: Sequence[float | None]) -> Floats:
+    return np.array([np.nan if v is None else v for v in told], dtype=np.float64)
+
+
+def _said(columns: Mapping[str, Any]) -> Said:
+    metrics = {}
+    for name, told in columns["metrics"].items():
+        given, na = _column(told["given"]), np.array(told["na"], dtype=bool)
+        scored = np.where(na, np.nan, given)
+        p_fail = _column(told["p_fail"])
+        metrics[name] = MetricSaid(scored, scored, given, na, np.ones(len(na), dtype=bool), p_fail)
+    flags = {}
+    for name, told in columns["flags"].items():
+        flags[name] = _flag_of(_column(told))
+    return Said(BAG, ABOUT, metrics, flags)
 
 
 def blocks(shown: Sequence[Message]) -> Texts:
@@ -106,5 +167,5 @@ def constant(train: Held, items: int, rubric: Rubric) -> Said:
     for flag in rubric.flags:
         held = train.flags[flag.name]
         share = float(np.nanmean(held)) if (~np.isnan(held)).any() else np.nan
-        flags[flag.name] = FlagSaid(all_alike(float(share >= 0.5)), all_alike(share), everywhere)
+        flags[flag.name] = _flag_of(all_alike(share))
     return Said(CONSTANT, "mean and share of the train part", metrics, flags)

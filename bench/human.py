@@ -30,6 +30,7 @@ from .held_out_command import held_out_options, measure_held_out
 from .human_cells import run_cells
 from .human_judge import JudgeRun, add_judge, agreement, agreement_lines
 from .human_report import cell_lines, summary_lines, to_dict
+from .human_set_command import measure_set
 
 ANCHORS = (10, 30, 100, 300)
 TAIL_SHARE = 0.4
@@ -95,21 +96,20 @@ def main(
 ) -> None:
     """Corrections against rivals on ratings by people and judges; without PATHS, a judge on a held-out part."""
     if not paths:
-        if judge is None:
-            raise click.UsageError("give ratings, or a judge to be held against a recipe's held-out part: --judge NAME")
         with told_errors():
             measure_held_out(judge, seed, json_path, held_out)
         return
     try:
         if json_path is not None:
             check_writable(json_path)
-        ratings = load_ratings(paths)
-        if judge is not None:
-            ratings = add_judge(ratings, JudgeRun.make(judge, items, map_path), click.echo)
-        found = tables(ratings, experts, metrics, severity)
+        ratings, of_set = _with_judge(load_ratings(paths), experts, judge, items, map_path, seed, held_out)
+        found = tables(ratings, experts, metrics, severity) if reference_raters(ratings, experts) or not of_set else []
     except AipsyJudgeError as error:
         hint = f"\n  next: {error.hint}" if error.hint else ""
         raise click.ClickException(f"{error}{hint}") from error
+    if not found:
+        _write(json_path, {"set": of_set})
+        return
     agreed = agreement(found)
     for line in agreement_lines(agreed):
         click.echo(line)
@@ -120,10 +120,32 @@ def main(
     for line in summary_lines(cells):
         click.echo(line)
     click.echo(f"{len(cells)} cells in {time.perf_counter() - begun:.0f} s")
-    if json_path is not None:
-        judges = {m: {j: {f: e.to_dict() for f, e in row.items()} for j, row in of.items()} for m, of in agreed.items()}
-        found_all = {"seed": seed, "tail_share": TAIL_SHARE, "judges": judges, "cells": to_dict(cells)}
-        write_text(json_path, dumps(found_all, indent=1) + "\n")
+    judges = {m: {j: {f: e.to_dict() for f, e in row.items()} for j, row in of.items()} for m, of in agreed.items()}
+    found_all = {"seed": seed, "tail_share": TAIL_SHARE, "judges": judges, "cells": to_dict(cells)}
+    _write(json_path, found_all | ({"set": of_set} if of_set else {}))
+
+
+def _with_judge(
+    ratings: Ratings,
+    experts: tuple[str, ...],
+    judge: str | None,
+    items: Path | None,
+    map_path: Path | None,
+    seed: int,
+    told: dict[str, Any],
+) -> tuple[Ratings, dict[str, Any]]:
+    """The table with the judge as one more rater; and, where rivals are wanted or no person rated the set, all figures
+    of judge and rivals against its reference."""
+    if judge is None:
+        return ratings, {}
+    if told["against_rivals"] or not reference_raters(ratings, experts):
+        return measure_set(ratings, experts, judge, items, map_path, seed, told)
+    return add_judge(ratings, JudgeRun.make(judge, items, map_path), click.echo), {}
+
+
+def _write(path: Path | None, data: dict[str, Any]) -> None:
+    if path is not None:
+        write_text(path, dumps(data, indent=1) + "\n")
 
 
 if __name__ == "__main__":

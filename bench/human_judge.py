@@ -6,6 +6,8 @@ MAP.yaml says which metrics mean which, in either direction, and how turns becom
     metrics:
       empathy: [empathy, understanding]      # the judge's metric: the set's
     reverse: [dismissing_emotions]           # the set's metrics that are high where the judge's is low
+    order_only: []                           # the set's metrics of which ranks alone are compared (human_sets.py)
+    group: file                              # what in a conversation's metadata says which belong together
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ class MetricMap(BaseModel):
     turns: Literal["last", "mean", "min"] = "mean"
     metrics: dict[str, str | list[str]]
     reverse: list[str] = []
+    order_only: list[str] = []
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class JudgeRun:
     def make(name: str, items: Path | None, map_path: Path | None) -> JudgeRun:
         if items is None or map_path is None:
             raise InputError("--judge needs --items (what to score) and --map (what its metrics mean)")
-        return JudgeRun(name, tuple(_conversations(items)), read_map(map_path))
+        return JudgeRun(name, tuple(conversations_of(items)), read_map(map_path))
 
 
 def read_map(path: Path) -> MetricMap:
@@ -76,14 +80,14 @@ def read_map(path: Path) -> MetricMap:
         raise InputError(f"not a metric map: {error}", where=str(path)) from error
 
 
-def pairs_of(wanted: MetricMap, rubric: Rubric, ratings: Ratings) -> list[tuple[str, str]]:
-    """(the judge's metric, the set's metric), whichever way round the map has them."""
+def pairs_of(wanted: MetricMap, rubric: Rubric, ratings: Ratings, extra: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """(the judge's metric, the set's metric), whichever way round the map has them. `extra`: names that the judge has
+    beside its metrics."""
     found = []
+    known = {*rubric.metric_names, *extra}
     for key, value in wanted.metrics.items():
         for other in [value] if isinstance(value, str) else value:
-            ways = [
-                (a, b) for a, b in ((key, other), (other, key)) if a in rubric.metric_names and b in ratings.metrics
-            ]
+            ways = [(a, b) for a, b in ((key, other), (other, key)) if a in known and b in ratings.metrics]
             if not ways:
                 raise InputError(
                     f"neither of {key!r} and {other!r} is a metric of {rubric.name} with the other one of the ratings",
@@ -147,7 +151,8 @@ def _agreement(scores: Any, expert: Any, groups: Any, critical: float) -> dict[s
     }
 
 
-def _conversations(path: Path) -> list[Conversation]:
+def conversations_of(path: Path) -> list[Conversation]:
+    """Of any file that `read` takes, gzipped or not."""
     if path.suffix != ".gz":
         return read(path)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,381 @@
+"""Held-out figures by hand on small tables: failures, flags, N/A, composite, paired differences, operating points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from held_out_setup import RUBRIC, held
+
+from aipsy_judge.agreement import Bootstrap, icc
+from aipsy_judge.manifest import OperatingPoint
+from aipsy_judge.verdict import Flag, NotApplicable, Reading, Scored, Unscored, Verdict
+from bench.held_out_figures import (
+    COMPOSITE,
+    RULE,
+    Ground,
+    all_figures,
+    composite_figures,
+    counts,
+    flag_figures,
+    metric_figures,
+    whole,
+)
+from bench.held_out_paired import AUC, ICC, Difference, differences, not_validated
+from bench.held_out_points import (
+    LEAST_KEPT,
+    Seen,
+    operating_points,
+    point_lines,
+    proposals,
+    propose,
+    seen_of_flag,
+    seen_of_metric,
+)
+from bench.held_out_report import difference_lines, plain_lines, tables
+from bench.held_out_said import FlagSaid, Held, MetricSaid, Said
+
+NAN = float("nan")
+EMPATHY, ADVICE = RUBRIC.metric("empathy"), RUBRIC.metric("advice_safety")
+
+
+def column(*values: float) -> Any:
+    return np.array(values, dtype=np.float64)
+
+
+def ground(items: int, resamples: int = 0) -> Ground:
+    return Ground(np.arange(items), items, Bootstrap(resamples=resamples))
+
+
+def metric(values: Any, na: Any = None, p_fail: Any = None, given: Any = None) -> MetricSaid:
+    none = np.zeros(len(values), dtype=bool)
+    return MetricSaid(
+        values,
+        values,
+        values if given is None else given,
+        none if na is None else np.array(na, dtype=bool),
+        ~none,
+        np.full(len(values), np.nan) if p_fail is None else p_fail,
+    )
+
+
+def reference(values: Any, na: Any = None, flags: Any = None, weights: Any = None, name: str = "empathy") -> Held:
+    none, nobody = np.zeros(len(values), dtype=bool), np.full(len(values), np.nan)
+    return Held(
+        "target",
+        "",
+        {m: values if m == name else nobody for m in RUBRIC.metric_names},
+        {m: none if na is None or m != name else np.array(na, dtype=bool) for m in RUBRIC.metric_names},
+        {"crisis_detected": nobody if flags is None else flags},
+        weights,
+    )
+
+
+def of(estimates: Any, name: str) -> Any:
+    return next(e for e in estimates if e.name == name)
+
+
+# one metric
+
+
+def test_a_failure_called_not_applicable_or_left_unscored_is_missed() -> None:
+    # Truth fails at places 0, 1, 2 (below 2). Said: 1 (found), N/A (missed), unscored (missed), 5, 1 (false alarm).
+    said = metric(column(1, NAN, NAN, 5, 1), na=[0, 1, 0, 0, 0])
+    found = metric_figures(said, reference(column(0, 1, 1, 4, 4)), EMPATHY, ground(5))["expected"]
+    assert of(found, "failure_recall").value == pytest.approx(1 / 3)
+    assert of(found, "failure_precision").value == pytest.approx(1 / 2)
+    # Both have a value at places 0, 3, 4: |1 - 0|, |5 - 4|, |1 - 4|.
+    assert of(found, "mae").value == pytest.approx(5 / 3)
+    assert of(found, "mae").n == 3
+    assert of(found, "mae").dropped == 2
+    c = counts(said)
+    assert (c.scored, c.na, c.unscored) == (3, 1, 1)
+
+
+def test_a_failure_seen_where_the_reference_says_not_applicable_is_a_false_alarm() -> None:
+    said = metric(column(1, 1, 4))
+    found = metric_figures(said, reference(column(1, NAN, 4), na=[0, 1, 0]), EMPATHY, ground(3))["expected"]
+    assert of(found, "failure_precision").value == pytest.approx(1 / 2)
+    assert of(found, "failure_recall").value == 1
+
+
+def test_what_the_reference_does_not_know_counts_nowhere() -> None:
+    found = metric_figures(metric(column(1, 1, 4)), reference(column(1, NAN, 4)), EMPATHY, ground(3))["expected"]
+    assert of(found, "failure_precision").value == 1
+    assert of(found, "failure_precision").n == 2
+
+
+def test_undefined_figures_are_none_with_a_reason() -> None:
+    found = metric_figures(metric(column(3, 4, 5)), reference(column(3, 4, 5)), EMPATHY, ground(3))["expected"]
+    for name in ("failure_recall", "failure_precision", "failure_auc"):
+        assert of(found, name).value is None
+        assert of(found, name).reason
+    assert of(found, "icc").value == pytest.approx(1)
+
+
+def test_the_probability_of_failure_is_ranked_and_counted_from_a_half() -> None:
+    # Failures at 0 and 1; p .9 and .4 against .4 and .1: pairs .9>.4, .9>.1, .4=.4 (half), .4>.1: 3.5 of 4.
+    said = metric(column(1, 3, 3, 3), p_fail=column(0.9, 0.4, 0.4, 0.1))
+    found = metric_figures(said, reference(column(1, 1, 4, 4)), EMPATHY, ground(4))["p_fail"]
+    assert of(found, "failure_auc").value == pytest.approx(3.5 / 4)
+    assert of(found, "failure_recall").value == pytest.approx(1 / 2)
+    assert of(found, "failure_precision").value == 1
+
+
+def test_agreement_on_not_applicable_is_a_kappa_over_what_both_say() -> None:
+    # Said N/A at 0, 1; truth N/A at 0, 2; 3 applies by both; 4 is unscored. Of 4: agree 2 = .5, by chance .5.
+    said = metric(column(NAN, NAN, 3, 3, NAN), na=[1, 1, 0, 0, 0])
+    held_na = reference(column(NAN, 3, NAN, 3, 3), na=[1, 0, 1, 0, 0], name="advice_safety")
+    found = metric_figures(said, held_na, ADVICE, ground(5))["na"]
+    assert found[0].value == pytest.approx(0.0)
+    assert found[0].n == 4
+    assert found[0].beside["agreement"] == pytest.approx(0.5)
+
+
+def test_items_count_by_their_weight_and_without_one_not_at_all() -> None:
+    held_w = reference(column(1, 1, 4, 1), weights=column(3, 1, 1, NAN))
+    found = metric_figures(metric(column(1, 4, 4, 4)), held_w, EMPATHY, ground(4))["expected"]
+    assert of(found, "failure_recall").value == pytest.approx(3 / 4)
+    assert of(found, "failure_recall").n == 3
+
+
+# flags
+
+
+def test_a_flag_that_cannot_be_read_is_not_set() -> None:
+    said = FlagSaid(column(1, NAN, 1, 0), column(0.9, NAN, 0.6, 0.2), np.ones(4, dtype=bool))
+    truth = column(1, 1, 0, 0)
+    found = flag_figures(said, truth, reference(column(1, 1, 1, 1), flags=truth), ground(4))
+    assert of(found["value"], "flag_recall").value == pytest.approx(1 / 2)
+    assert of(found["value"], "flag_precision").value == pytest.approx(1 / 2)
+    # Of those with a probability: .9 against .6 and .2.
+    assert of(found["probability"], "failure_auc").value == 1
+    assert of(found["probability"], "failure_auc").n == 3
+
+
+# the composite
+
+
+def test_the_composite_is_the_rubrics_own_with_na_left_out() -> None:
+    values = {m: column(NAN, NAN, NAN) for m in RUBRIC.metric_names}
+    na = {m: np.array([True, True, False]) for m in RUBRIC.metric_names}
+    values["empathy"], values["advice_safety"] = column(4, 1, 4), column(2, 5, 4)
+    na["empathy"] = na["advice_safety"] = np.zeros(3, dtype=bool)
+    found = whole(RUBRIC, values, na)
+    # Weights .20 and .15: (4 * .2 + 2 * .15) / .35 and (1 * .2 + 5 * .15) / .35; the third has unscored metrics.
+    assert found.value == pytest.approx([1.1 / 0.35, 0.95 / 0.35, NAN], nan_ok=True)
+    # advice 2 < 3, empathy 1 < 2; of the third nothing failed, but much is not known.
+    assert found.failing == pytest.approx([1, 1, NAN], nan_ok=True)
+
+
+def contestant(values: Any, na: Any = None, name: str = "j", p_fail: Any = None) -> Said:
+    """Scores empathy; everything else does not apply."""
+    everything = np.ones(len(values), dtype=bool)
+    nothing = metric(np.full(len(values), np.nan), na=everything)
+    metrics = dict.fromkeys(RUBRIC.metric_names, nothing) | {"empathy": metric(values, na, p_fail)}
+    probability = np.linspace(0.1, 0.9, len(values))
+    return Said(name, "", metrics, {"crisis_detected": FlagSaid((probability >= 0.5) * 1.0, probability, everything)})
+
+
+def held_alone(values: Any, flags: Any = None) -> Held:
+    none, everything = np.zeros(len(values), dtype=bool), np.ones(len(values), dtype=bool)
+    nobody = np.full(len(values), np.nan)
+    return Held(
+        "target",
+        "",
+        {m: values if m == "empathy" else nobody for m in RUBRIC.metric_names},
+        {m: none if m == "empathy" else everything for m in RUBRIC.metric_names},
+        {"crisis_detected": np.zeros(len(values)) if flags is None else flags},
+    )
+
+
+def test_the_composite_fails_below_the_rubrics_limit_and_the_rule_with_a_metric_too() -> None:
+    # failure_below is 2.5, empathy's critical 2: a composite of 2.2 fails though its only metric does not.
+    said, truth = contestant(column(2.2, 1.0, 4.0, 4.0)), held_alone(column(1.0, 1.0, 2.2, 4.0))
+    found = composite_figures(said, truth, RUBRIC, ground(4))
+    assert of(found[COMPOSITE]["expected"], "failure_recall").value == pytest.approx(2 / 3)
+    assert of(found[RULE]["expected"], "failure_recall").value == pytest.approx(2 / 3)
+    assert of(found[RULE]["expected"], "failure_precision").value == 1
+
+
+# paired differences
+
+
+def test_a_difference_is_that_of_the_figures_on_items_that_both_tell() -> None:
+    random = np.random.default_rng(1)
+    truth = random.uniform(0, 5, 40)
+    near, far = truth + random.normal(0, 0.3, 40), truth + random.normal(0, 2.0, 40)
+    near[0] = NAN
+    judge, rival = contestant(near, na=np.isnan(near)), contestant(far, name="rival")
+    found = differences(judge, rival, held_alone(truth), RUBRIC, ground(40, 200))
+    one = next(d for d in found if (d.metric, d.figure) == ("empathy", ICC))
+    bare = Bootstrap(resamples=0)
+    mine = icc(np.stack([near[1:], truth[1:]], axis=1), bootstrap=bare).value
+    theirs = icc(np.stack([far[1:], truth[1:]], axis=1), bootstrap=bare).value
+    assert mine is not None
+    assert theirs is not None
+    assert (one.n, one.groups) == (39, 39)
+    assert one.difference == pytest.approx(mine - theirs)
+    assert one.low is not None
+    assert one.high is not None
+    assert one.low < mine - theirs < one.high
+    assert one.won
+
+
+def test_against_itself_nobody_wins() -> None:
+    truth = np.random.default_rng(2).uniform(0, 5, 30)
+    said = contestant(truth + 0.5, p_fail=1 - truth / 5)
+    found = differences(said, said, held_alone(truth), RUBRIC, ground(30, 100))
+    told = {(d.metric, d.figure): d for d in found}
+    assert told["empathy", ICC].difference == 0
+    assert told["empathy", AUC].difference == 0
+    assert not any(d.won for d in found)
+    assert not_validated(found, ["empathy"], "test")["empathy"].startswith("not shown to be better than a j on 30")
+
+
+def test_a_rival_is_not_let_off_an_item_by_calling_it_not_applicable() -> None:
+    truth = np.arange(12.0) % 6
+    rival = contestant(np.full(12, np.nan), na=np.ones(12), name="rival")
+    rival.metrics["empathy"].given[:] = 3.0
+    found = differences(contestant(truth), rival, held_alone(truth), RUBRIC, ground(12))
+    assert next(d for d in found if (d.metric, d.figure) == ("empathy", ICC)).n == 12
+
+
+def difference(metric: str, low: float | None) -> Difference:
+    return Difference(metric, ICC, "bag of words", 0.5, 0.4, 0.1, low, 0.3, 20, 9, None if low is not None else "few")
+
+
+def test_what_was_not_shown_has_its_figures_in_one_sentence() -> None:
+    found = [difference("empathy", 0.02), difference("advice_safety", 0.0), difference("boundary_safety", None)]
+    told = not_validated(found, ["empathy", "advice_safety", "boundary_safety"], "test")
+    assert told["advice_safety"] == (
+        "not shown to be better than a bag of words on 20 replies of the test part (9 conversations): ICC(A,1) 0.50 "
+        "against 0.40, difference +0.10 [+0.00, +0.30]"
+    )
+    assert told["boundary_safety"].endswith("difference +0.10 (few)")
+    assert "empathy" not in told
+
+
+def test_nothing_in_common_is_told_as_such() -> None:
+    judge = contestant(np.full(6, np.nan), na=np.zeros(6))
+    found = differences(judge, contestant(np.arange(6.0) % 6), held_alone(np.arange(6.0) % 6), RUBRIC, ground(6, 50))
+    one = next(d for d in found if (d.metric, d.figure) == ("empathy", ICC))
+    assert one.difference is None
+    assert one.n == 0
+    assert "no item" in not_validated(found, ["empathy"], "test")["empathy"]
+
+
+# in words
+
+
+def test_the_report_says_in_plain_words_what_is_found_and_right() -> None:
+    said, truth = contestant(column(1, 1, 4, 1, 5)), held_alone(column(1, 1, 1, 4, 5), flags=column(0, 0, 0, 0, 0))
+    found = all_figures(said, truth, RUBRIC, ground(5))
+    told = list(plain_lines(found, RUBRIC, "expected"))
+    assert "empathy: of 100 failures it finds 67, of 100 flags 67 are right" in told
+    assert any(line.startswith("crisis_detected: of 100 set flags it finds an unknown number (") for line in told)
+    shown = "\n".join(tables({"j": found}, RUBRIC, "target"))
+    assert "by the most likely value" in shown
+    assert "recall 0.67" in shown
+    own = differences(said, said, truth, RUBRIC, ground(5))
+    assert any("undefined" in line for line in difference_lines(own, "j"))
+
+
+# operating points
+
+
+def seen(says: str, truth: str, confidence: Any = None, p_fail: Any = None) -> Seen:
+    n = len(says)
+    return Seen(
+        np.array([c == "x" for c in says]),
+        np.array([c == "x" for c in truth]),
+        np.full(n, np.nan) if confidence is None else np.array(confidence, dtype=float),
+        np.full(n, np.nan) if p_fail is None else np.array(p_fail, dtype=float),
+    )
+
+
+def test_the_least_confidence_that_leaves_a_tenth_wrong_is_taken() -> None:
+    # Wrong at .2, .3 and .4: above .4 all 7 are right; at .4 one of 8 (12 %) is wrong; so from .5 on.
+    confidence = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]
+    found = propose(seen("xxx.......", "..........", confidence))
+    assert found.confidence == 0.5
+    assert found.wrong_before == pytest.approx(0.3)
+    assert found.wrong == 0
+    assert found.kept == pytest.approx(0.7)
+    assert found.attained
+
+
+def test_where_a_tenth_cannot_be_had_the_best_that_keeps_half_is_taken_and_said() -> None:
+    # Right at .1 to .4, wrong at .5 and .8 among the upper six: the share is least from .6 on (1 of 5).
+    confidence = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
+    found = propose(seen("xxx.x..x..", "..........", confidence))
+    assert found.confidence == 0.6
+    assert found.wrong == pytest.approx(1 / 5)
+    assert found.kept == LEAST_KEPT
+    assert not found.attained
+
+
+def test_no_confidence_is_asked_for_where_few_are_wrong() -> None:
+    found = propose(seen("x.........", "..........", np.linspace(0.1, 1, 10)))
+    assert found.confidence is None
+    assert found.attained
+
+
+def test_the_greatest_p_fail_that_finds_nine_in_ten_is_taken() -> None:
+    # Ten failures, eight said; the other two pass at .4 and .3: one more makes nine of ten.
+    says, truth = "x" * 8 + "." * 22, "x" * 10 + "." * 20
+    found = propose(seen(says, truth, p_fail=[0.9] * 8 + [0.4, 0.3] + [0.1] * 20))
+    assert found.p_fail == 0.4
+    assert found.found_before == pytest.approx(0.8)
+    assert found.found == pytest.approx(0.9)
+    assert found.kept == pytest.approx(29 / 30)
+
+
+def test_p_fail_stops_where_more_than_half_would_be_for_review() -> None:
+    # The one failure that is missed has the least probability of all.
+    found = propose(seen("x.....", "xx....", p_fail=[0.9, 0.1, 0.5, 0.5, 0.5, 0.5]))
+    assert found.p_fail is None
+    assert found.found == pytest.approx(0.5)
+    assert not found.attained
+
+
+def test_without_verdicts_there_is_no_point() -> None:
+    found = propose(seen("", ""))
+    assert found.n == 0
+    assert operating_points({"empathy": found}) == {}
+
+
+def reading(p_low: float, confidence: float) -> Reading:
+    return Reading(0.0, 3.0, confidence, 0.9, {"1": p_low, "4": 1 - p_low})
+
+
+def test_na_passes_and_unscored_says_nothing() -> None:
+    items = [held(f"i{n}", {"empathy": v}) for n, v in enumerate((1.0, 4.0, None, 1.0))]
+    scores = [Scored(1.0, reading(0.8, 0.8)), NotApplicable(), Scored(4.0, reading(0.3, 0.7)), Unscored("truncated")]
+    verdicts = {
+        i.id: Verdict(i.id, 1, "", {"empathy": s}, {"crisis_detected": Flag(True, probability=0.8)})
+        for i, s in zip(items, scores, strict=True)
+    }
+    found = seen_of_metric(EMPATHY, verdicts, items)
+    assert found.says.tolist() == [True, False, False]
+    assert found.truth.tolist() == [True, False, False]
+    assert found.p_fail == pytest.approx([0.8, NAN, 0.3], nan_ok=True)
+    flag = seen_of_flag("crisis_detected", verdicts, items)
+    assert flag.says.all()
+    assert not flag.truth.any()
+    assert flag.confidence == pytest.approx([0.8] * 4)
+
+
+def test_points_stand_in_the_form_that_a_manifest_takes() -> None:
+    items = [held(f"i{n}", {"empathy": 4.0 if n < 8 else 1.0}) for n in range(10)]
+    verdicts = {}
+    for n, item in enumerate(items):
+        scores: dict[str, Any] = dict.fromkeys(RUBRIC.metric_names, NotApplicable())
+        scores["empathy"] = Scored(4.0, reading(0.4 if n >= 8 else 0.1, 0.9))
+        verdicts[item.id] = Verdict(item.id, 1, "", scores, {"crisis_detected": Flag(False, probability=0.1)})
+    found = proposals(RUBRIC, verdicts, items)
+    assert operating_points(found)["empathy"] == OperatingPoint(p_fail=0.4)
+    assert set(operating_points(found)) == {"empathy"}
+    shown = list(point_lines(found))
+    assert shown[-3:] == ["operating_points:", "  empathy:", "    p_fail: 0.4"]
