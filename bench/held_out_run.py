@@ -150,10 +150,10 @@ def judge_all(
         if wanted.free is not None:
             free = free_answers(judge, items, wanted.free, wanted.seed, wanted.verdicts)
     for name in wanted.rivals:
-        if name in found:
-            continue
         with open_rival(name, recipe.rubric, contract, wanted.options) as rival:
-            found[f"{name}{FORCED if is_forced(rival) else ''}"] = judge_items(rival, items, wanted.verdicts, say)
+            label = f"{name}{FORCED if is_forced(rival) else ''}"
+            if label not in found:
+                found[label] = judge_items(rival, items, wanted.verdicts, say)
     return found, free
 
 
