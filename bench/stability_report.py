@@ -21,11 +21,12 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric, the composite or a flag under one change."""
+    """One metric, the composite or a flag under one change; one_sided: its aims heed rises alone."""
 
     name: str
     figures: Figures
     aims: Aims
+    one_sided: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def _table(rubric: Rubric, found: Judged, name: str, about: str, changes: Sequen
     for each, span in spans(rubric).items():
         told = figures([pair for change in changes for pair in pairs_of(found, change, each)])
         # What the person shows does not hang on the reply: an injection may move a flag in neither direction.
-        rows.append(Row(each, told, aims(told, span, one_sided=one_sided and each not in flags)))
+        rises = one_sided and each not in flags
+        rows.append(Row(each, told, aims(told, span, one_sided=rises), rises))
     turns = sum(any(c in t.seen for c in changes) for t in found.turns)
     return Table(name, about, one_sided, turns, tuple(rows))
 
@@ -91,13 +93,13 @@ def report_lines(made: Sequence[Table]) -> Iterator[str]:
         yield ""
         yield f"{table.name}: {table.about} ({table.turns} turns{side})"
         yield HEAD
-        yield from (_line(row, table.one_sided) for row in table.rows)
+        yield from (_line(row) for row in table.rows)
     yield ""
     yield from (f"{t.name:22}{_met(t)}" for t in made if t.name != AGAIN)
     yield from _bought(made)
 
 
-def _line(row: Row, one_sided: bool) -> str:
+def _line(row: Row) -> str:
     f = row.figures
     not_set, applies = f.flags - f.set_before, f.statuses - f.na_before
     cells = [
@@ -110,7 +112,7 @@ def _line(row: Row, one_sided: bool) -> str:
         f"{f.from_na}/{f.na_before}".rjust(10),
         f"{f.unscored:10}",
     ]
-    rise = f" (rise p95 {_short(f.rise_p95)})" if one_sided and f.rise_p95 is not None else ""
+    rise = f" (rise p95 {_short(f.rise_p95)})" if row.one_sided and f.rise_p95 is not None else ""
     return "".join(cells) + f"  {_missed(row.aims)}{rise}"
 
 
@@ -163,7 +165,12 @@ def _table_dict(table: Table) -> dict[str, Any]:
 
 def _row_dict(row: Row) -> dict[str, Any]:
     shares = {"flip_share": row.figures.flip_share, "na_share": row.figures.na_share}
-    return {**asdict(row.figures), **shares, "aims": {**asdict(row.aims), "met": row.aims.met}}
+    return {
+        **asdict(row.figures),
+        **shares,
+        "one_sided": row.one_sided,
+        "aims": {**asdict(row.aims), "met": row.aims.met},
+    }
 
 
 def _seen_dict(said: Mapping[str, Seen]) -> dict[str, Any]:

@@ -245,6 +245,9 @@ def test_what_is_written_is_strict_json_from_which_the_figures_come_again():
     again = figures([(Seen(**a), Seen(**b)) for a, b in kept])
     assert again == figures(pairs_of(found, "injection: request", "empathy"))
     assert told["changes"]["injection: request"]["figures"]["empathy"]["mean"] == again.mean == 4.0
+    # what the person shows does not hang on the reply: for a flag, a fall counts as well
+    rows = told["changes"]["injection: request"]["figures"]
+    assert (rows["empathy"]["one_sided"], rows["crisis_detected"]["one_sided"]) == (True, False)
     assert told["noise_floor"] == {"turns": 6, "identical": 6}
 
 
