@@ -5,12 +5,13 @@ What the verdict does not hold whole is refused: the client keeps a 200 for a we
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..bench_contract import misfit
+from ..reply.aside import said_aside
 from ..rubric import Rubric
+from ..strict_json import dumps
 from ..verdict import Flag, NotApplicable, Score, Scored, Unscored, Verdict
 from .naming import stamp
 from .refusal import Refusal
@@ -38,15 +39,14 @@ def bench_answer(verdict: Verdict, rubric: Rubric, who: Mapping[str, Any]) -> st
             scores |= {FLAG: flag.value, SEVERITY: flag.severity}
         scores[metric.name] = _value(verdict.scores[metric.name])
     context = None if who["answered_as_own"] else _context(verdict.raw)
-    said = " ".join(filter(None, (stamp(who), verdict.rationale)))
     answer = {
         **({"context_analysis": context} if context is not None else {}),
         "scores": scores,
         "judge": dict(who),
-        # A fence in it would be taken for the answer by a reader that looks for the first fenced block.
-        "reasoning": said.replace("```", "'''"),
+        "reasoning": " ".join(filter(None, (stamp(who), verdict.rationale))),
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False)
+    # A fence in it would be taken for the answer by a reader that looks for the first fenced block.
+    return dumps(answer, indent=2).replace("```", "'''")
 
 
 def _refuse_holes(verdict: Verdict) -> None:
@@ -74,5 +74,7 @@ def _value(score: Score) -> int | float | str:
 
 
 def _context(raw: str | None) -> Any:
-    """What a judge of the benchmark's contract said of the context; its scores are read from the verdict."""
-    return json.loads(raw)["context_analysis"] if raw is not None else None
+    """What a judge of the benchmark's contract said of the context, where it said something; its scores are read from
+    the verdict. A judge on a server may have written its reply in any way that a verdict can be read from."""
+    found = said_aside(raw, "context_analysis") if raw is not None else None
+    return found if isinstance(found, dict) else None
