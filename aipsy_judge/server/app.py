@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,7 +14,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ..errors import AipsyJudgeError
-from ..local_judge import LocalJudge
 from . import health, ollama_wire, openai_chat, openai_responses, score_wire
 from .error_body import error_body
 from .guard import Guard
@@ -53,7 +51,7 @@ _GET = {
 
 
 def make_app(served: Served) -> ASGIApp:
-    """The ASGI application of one judge; its thread is started and stopped with it."""
+    """The ASGI application of one judge, whose thread is started and stopped by whoever serves it."""
     routes = [Route(path, end, methods=["POST"]) for path, end in _POST.items()]
     routes += [Route(path, end, methods=["GET"]) for path, end in _GET.items()]
     routes.append(Route("/api/delete", ollama_wire.elsewhere, methods=["DELETE"]))
@@ -61,7 +59,6 @@ def make_app(served: Served) -> ASGIApp:
     routes += [Route(r.path + "/", r.endpoint, methods=list(r.methods or ())) for r in routes if r.path != "/"]
     app = Starlette(
         routes=routes,
-        lifespan=_lifespan,
         exception_handlers={
             Refusal: _refused,
             AipsyJudgeError: _failed,
@@ -73,23 +70,6 @@ def make_app(served: Served) -> ASGIApp:
     app.router.redirect_slashes = False
     app.state.served = served
     return Guard(app, served.options, served.metrics)
-
-
-@asynccontextmanager
-async def _lifespan(app: Starlette) -> AsyncIterator[None]:
-    import asyncio
-
-    served: Served = app.state.served
-    served.scheduler.start()
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(stop_judging, served, served.options.grace_seconds)
-
-
-def stop_judging(served: Served, grace_seconds: float) -> None:
-    """End the judge's thread; harmless where it has ended. A local judge's is waited for: its memory is freed next."""
-    served.scheduler.stop(grace_seconds, leave=not isinstance(served.judge, LocalJudge))
 
 
 def _tell(request: Request, refusal: Refusal) -> Response:

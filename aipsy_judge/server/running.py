@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -10,16 +11,18 @@ from dataclasses import dataclass
 
 import uvicorn
 
-from ..errors import AipsyJudgeError, InputError
+from ..errors import EXIT_INTERRUPTED, AipsyJudgeError, InputError
+from ..local_judge import LocalJudge
 from .answering import warm_up
-from .app import make_app, stop_judging
+from .app import make_app
 from .assembly import make_served as make_served
-from .patient_protocol import PatientProtocol
+from .patient_protocol import patient_protocol
 from .serving import Served
 from .working import CallTask
 
 KEEP_ALIVE_SECONDS = 75
 HEADER_BYTES = 64 * 1024
+OTHER_CONNECTIONS = 256  # beside those whose requests wait: kept open by clients, or asking for a list of models
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,19 @@ class Listening:
 
 
 class Server(uvicorn.Server):
-    """Told to stop, it refuses what waits at once and lets what runs finish."""
+    """The judge's thread runs as long as it. Told to stop, it refuses what waits at once and lets what runs finish;
+    told twice, it ends what runs before its next pass."""
 
     def __init__(self, config: uvicorn.Config, served: Served) -> None:
         super().__init__(config)
         self._served = served
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        self._served.scheduler.start()
+        try:
+            super().run(sockets=sockets)
+        finally:
+            _end(self._served)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._served.scheduler.refuse_waiting()
@@ -65,8 +76,9 @@ def make_server(served: Served) -> Server:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, int(options.grace_seconds)),
         h11_max_incomplete_event_size=HEADER_BYTES,
-        http=PatientProtocol,
+        http=patient_protocol(options.queue + options.parallel + OTHER_CONNECTIONS),
         ws="none",
+        lifespan="off",  # it has nothing to begin or end, and cut off by a second Ctrl-C tells a traceback
         proxy_headers=False,  # nothing here hangs on who a proxy says asks
         backlog=512,
     )
@@ -77,10 +89,16 @@ def serve(served: Served, listening: Listening, *, on_ready: Callable[[], None] 
     """Serve until SIGINT or SIGTERM. The judge is made ready at once, as its first job."""
     served.scheduler.submit(CallTask(warm_up)).done.add_done_callback(_tell_failure)
     on_ready()
+    make_server(served).run(sockets=listening.sockets)
+
+
+def _end(served: Served) -> None:
+    """End the judge's thread before its next pass. A local judge's is waited for: its memory is freed next."""
     try:
-        make_server(served).run(sockets=listening.sockets)
-    finally:
-        stop_judging(served, 0)  # told twice to stop, the library skips the end of the application
+        served.scheduler.stop(0, leave=not isinstance(served.judge, LocalJudge))
+    except KeyboardInterrupt:  # told a third time: now, and nothing is freed that is in use
+        print("interrupted", file=sys.stderr, flush=True)
+        os._exit(EXIT_INTERRUPTED)
 
 
 def _tell_failure(warming: Future[None]) -> None:
