@@ -27,15 +27,25 @@ def open_judge(
     """
     chosen = options or JudgeOptions()
     asked = rubric if isinstance(rubric, Rubric) else load_rubric(rubric if rubric is not None else DEFAULT_RUBRIC)
-    if name is not None and str(name).split(":", 1)[0] in ("openai", "ollama", "fake"):
-        if adapter is not None:
-            raise InputError(
-                f"an adapter goes beside weights on this machine, and {name} has none: it would be left out silently",
-                where=str(adapter),
-            )
+    if name is not None and is_served(name):
+        check_no_adapter(name, adapter)
         from .served_judge import open_served
 
         return open_served(str(name), asked, contract or "full", chosen)
     from .open_local import open_local
 
     return open_local(name, asked, contract, Path(adapter) if adapter is not None else None, chosen)
+
+
+def is_served(name: str | Path) -> bool:
+    """Whether a name means a judge without weights on this machine: on a server, or the stand-in."""
+    return str(name).split(":", 1)[0] in ("openai", "ollama", "fake")
+
+
+def check_no_adapter(name: str | Path, adapter: str | Path | None) -> None:
+    """Raise InputError for an adapter beside such a judge."""
+    if adapter is not None:
+        raise InputError(
+            f"an adapter goes beside weights on this machine, and {name} has none: it would be left out silently",
+            where=str(adapter),
+        )

@@ -10,13 +10,20 @@ import asyncio
 import atexit
 import threading
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from ..errors import InputError
+from ..backends.server_name import parse_server_name
+from ..contracts import load_contract
+from ..errors import AipsyJudgeError, BackendError, ContractError, InputError
 from ..judge import JudgeOptions, Rationale
-from ..opening import open_judge
+from ..open_local import settle
+from ..opening import check_no_adapter, is_served, open_judge
+from ..rubric import DEFAULT_RUBRIC, Rubric, load_rubric
 from ..server.assembly import make_served
+from ..server.refusal import Refusal
 from ..server.serving import Served, ServeOptions
 
+STAND_IN = "fake"
 QUEUE = 1_000_000  # samples wait here, as they would for a model's connection; none is turned away
 
 
@@ -44,20 +51,25 @@ _open: dict[Choice, Served] = {}
 _opening = threading.Lock()
 
 
-def check(choice: Choice) -> None:
-    """Raise what opening the judge would raise, as far as that is known without loading it: before a target is paid.
+def check(choice: Choice) -> Rubric:
+    """The rubric; raises what opening the judge would raise, as far as that is known without loading it: before a
+    target is paid.
 
     Without a name nothing of the weights is looked at: Inspect also makes a scorer to read a log with.
     """
-    from ..contracts import load_contract
-    from ..rubric import DEFAULT_RUBRIC, load_rubric
-    from ..weights import find_weights
-
-    load_rubric(choice.rubric if choice.rubric is not None else DEFAULT_RUBRIC)
-    if choice.contract is not None:
-        load_contract(choice.contract)
-    if choice.judge is not None and choice.judge.split(":", 1)[0] not in ("openai", "ollama", "fake"):
-        find_weights(choice.judge, unblessed=choice.unblessed)
+    rubric = load_rubric(choice.rubric if choice.rubric is not None else DEFAULT_RUBRIC)
+    if choice.judge is None:
+        if choice.contract is not None:
+            load_contract(choice.contract)
+    elif is_served(choice.judge):
+        check_no_adapter(choice.judge, choice.adapter)
+        load_contract(choice.contract or "full")
+        if choice.judge != STAND_IN:
+            parse_server_name(choice.judge)
+    else:
+        adapter = Path(choice.adapter) if choice.adapter is not None else None
+        settle(choice.judge, rubric, choice.contract, adapter, unblessed=choice.unblessed)
+    return rubric
 
 
 def check_rationale(rationale: str) -> None:
@@ -82,6 +94,17 @@ async def judge_at_work(choice: Choice, *, rationale: Rationale, answer_as_own: 
 async def never_gone() -> None:
     """Inspect cancels the task itself where nobody waits for an answer any more."""
     await asyncio.Event().wait()
+
+
+def error_of(refusal: Refusal) -> AipsyJudgeError:
+    """What the server would tell a client, as an error of this package."""
+    match refusal.status:
+        case 409:
+            return ContractError(refusal.message, hint=refusal.hint)
+        case 503:
+            return BackendError(refusal.message, hint=refusal.hint, retryable=refusal.retry_after is not None)
+        case _:
+            return InputError(refusal.message, hint=refusal.hint)
 
 
 def close_all() -> None:

@@ -11,8 +11,10 @@ from ..backends.server_name import is_loopback, server_address
 from ..errors import AccessError, AipsyJudgeError, BackendError, ContractError, InputError
 from ..server.answering import Answer, Chat
 from ..server.working import Tokens
+from ..strict_json import loads
 
 ANSWER_SECONDS = 600.0
+LARGEST_BYTES = 16 * 2**20  # of an answer; a whole verdict has some thousands
 
 
 def checked_address(url: str) -> str:
@@ -33,33 +35,54 @@ async def asked_of(address: str, model: str, chat: Chat, *, token: str | None, s
         body["format"] = dict(chat.schema)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        async with httpx.AsyncClient(timeout=seconds or ANSWER_SECONDS, trust_env=not is_loopback(address)) as client:
-            answer = await client.post(f"{address}/api/chat", json=body, headers=headers)
+        async with (
+            httpx.AsyncClient(timeout=seconds or ANSWER_SECONDS, trust_env=not is_loopback(address)) as client,
+            client.stream("POST", f"{address}/api/chat", json=body, headers=headers) as answer,
+        ):
+            return _read(address, answer.status_code, await _received(address, answer))
     except httpx.HTTPError as error:
         raise BackendError(
-            f"the judge's server does not answer: {type(error).__name__}", where=address, retryable=True
+            f"the judge's server does not answer: {type(error).__name__}",
+            where=address,
+            hint="Is it running, and the address right?",
+            retryable=True,
         ) from error
-    return _read(address, answer)
 
 
-def _read(address: str, answer: httpx.Response) -> Answer:
+async def _received(address: str, answer: httpx.Response) -> bytes:
+    received = bytearray()
+    async for block in answer.aiter_bytes():
+        received += block
+        if len(received) > LARGEST_BYTES:
+            raise BackendError(f"the server sent more than {LARGEST_BYTES >> 20} MiB for one answer", where=address)
+    return bytes(received)
+
+
+def _read(address: str, status: int, received: bytes) -> Answer:
     try:
-        data = answer.json()
+        data = loads(received)
     except ValueError:
         data = None
-    if answer.status_code != httpx.codes.OK:
-        raise _error(address, answer.status_code, data)
+    if status != httpx.codes.OK:
+        raise _error(address, status, data)
     message = data.get("message") if isinstance(data, Mapping) else None
     text = message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(text, str) or "error" in data:
         raise BackendError("the server's answer is not one of a chat", where=address)
     about = data.get("aipsy_judge")
-    tokens = Tokens(_count(data.get("prompt_eval_count")), _count(data.get("eval_count")))
-    return Answer(text, tokens, about if isinstance(about, Mapping) else {})
+    if not isinstance(about, Mapping):
+        raise BackendError(
+            "the answer does not say which judge gave it: it comes from another model",
+            where=address,
+            hint="Name a judge that `aipsy-judge serve` serves there.",
+        )
+    if data.get("done_reason") != "stop":
+        raise BackendError(f"the answer is not whole (done_reason {data.get('done_reason')!r})", where=address)
+    return Answer(text, Tokens(_count(data.get("prompt_eval_count")), _count(data.get("eval_count"))), about)
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
+    return value if type(value) is int and value >= 0 else 0
 
 
 def _error(address: str, status: int, data: Any) -> AipsyJudgeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from statistics import fmean, stdev
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
@@ -71,12 +71,12 @@ def coverage() -> Metric:
 
 def _by_name(scores: list[SampleScore], *, flags: bool) -> Mapping[str, list[float]]:
     """By name, one number a sample that has any: the mean of its epochs. Names in the order of the first score."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
     for place, score in enumerate(scores):
         value = score.score.value
         if not isinstance(value, Mapping):
             continue
-        sample = str(score.sample_id) if score.sample_id is not None else f"#{place}"
+        sample = score.sample_id if score.sample_id is not None else (place,)
         for name, number in value.items():
             if isinstance(number, bool) is flags and isinstance(number, bool | int | float):
                 found[name][sample].append(float(number))

@@ -19,11 +19,11 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from ..errors import AipsyJudgeError, BackendError, ContractError, InputError
+from ..errors import AipsyJudgeError, InputError
 from ..judge import Rationale
 from ..server.answering import Answer, Chat, Said, answer
 from ..server.refusal import Refusal
-from .at_work import Choice, check, check_rationale, judge_at_work, never_gone
+from .at_work import Choice, check, check_rationale, error_of, judge_at_work, never_gone
 from .over_http import asked_of, checked_address
 
 BEST = "best"  # Inspect wants a name behind the slash
@@ -65,6 +65,8 @@ class JudgeAPI(ModelAPI):
     ) -> ModelOutput:
         if tools:
             raise InputError("a judge calls no tools", where=self.model_name)
+        if not input:
+            raise InputError("nothing was asked", where=self.model_name)
         chat = Chat(tuple(_said(m) for m in input), _schema(config), config.max_tokens)
         found = await self._answer(chat, config)
         output = ModelOutput.from_content(model=str(found.about.get("judge", self.model_name)), content=found.text)
@@ -83,7 +85,7 @@ class JudgeAPI(ModelAPI):
         try:
             return await answer(served, chat, never_gone)
         except Refusal as refusal:
-            raise _error_of(refusal) from refusal
+            raise error_of(refusal) from refusal
 
     async def count_text_tokens(self, text: str) -> int:
         """An estimate by length: Inspect's own fetches a tokenizer from the network."""
@@ -136,13 +138,3 @@ def _schema(config: GenerateConfig) -> Mapping[str, Any] | None:
         return None
     schema: dict[str, Any] = config.response_schema.json_schema.model_dump(exclude_none=True, by_alias=True)
     return schema
-
-
-def _error_of(refusal: Refusal) -> AipsyJudgeError:
-    match refusal.status:
-        case 409:
-            return ContractError(refusal.message, hint=refusal.hint)
-        case 503:
-            return BackendError(refusal.message, hint=refusal.hint, retryable=refusal.retry_after is not None)
-        case _:
-            return InputError(refusal.message, hint=refusal.hint)

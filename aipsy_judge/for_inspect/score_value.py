@@ -16,11 +16,20 @@ from inspect_ai.scorer import Score as InspectScore
 
 from ..composite import Composite, composite
 from ..conversation import Conversation
+from ..errors import RubricError
 from ..rubric import Rubric
 from ..verdict import NotApplicable, Scored, Unscored, Verdict, verdict_to_dict
 
 COMPOSITE, FAILURE = "composite", "failure"
+NOTHING = "nothing was judged"
 STATES = ("scored", "not_applicable", "unscored")
+
+
+def check_figures(rubric: Rubric) -> None:
+    """Raise RubricError where a metric or flag is called like a figure of the whole: one would stand for the other."""
+    taken = [name for name in (*rubric.metric_names, *(f.name for f in rubric.flags)) if name in (COMPOSITE, FAILURE)]
+    if taken:
+        raise RubricError(f"has a {taken[0]}, as a score's own figure is called", where=rubric.name)
 
 
 def score_of(
@@ -73,14 +82,20 @@ def _value(
         else:
             missing[name] = _why_not(name, composites, counts)
     found = {FAILURE: [c.failure for c in composites]}
-    found |= {f.name: [v.flags[f.name].value for v in verdicts if f.name in v.flags] for f in rubric.flags}
+    found |= {f.name: [_said(v, f.name) for v in verdicts] for f in rubric.flags}
     for name, answers in found.items():
         any_of_them = _any(answers)
         if any_of_them is None:
-            missing[name] = f"not known of {sum(a is None for a in answers)} of {len(answers)}"
+            unknown = f"not known of {sum(a is None for a in answers)} of {len(answers)}"
+            missing[name] = unknown if answers else NOTHING
         else:
             value[name] = any_of_them
     return value, missing
+
+
+def _said(verdict: Verdict, name: str) -> bool | None:
+    """A flag that a verdict does not speak of is not known."""
+    return verdict.flags[name].value if name in verdict.flags else None
 
 
 def _any(answers: Sequence[bool | None]) -> bool | None:
@@ -92,7 +107,7 @@ def _any(answers: Sequence[bool | None]) -> bool | None:
 
 def _why_not(name: str, composites: Sequence[Composite], counts: Mapping[str, Mapping[str, int]]) -> str:
     if not composites:
-        return "nothing was judged"
+        return NOTHING
     if name == COMPOSITE:
         reasons = Counter(c.reason for c in composites if c.reason)
         return "; ".join(f"{reason} ({n})" for reason, n in reasons.items())

@@ -7,12 +7,13 @@ from inspect_ai.solver import TaskState
 
 from ..judge import Rationale
 from ..server.naming import identity
+from ..server.refusal import Refusal
 from ..server.waiting import result_of
 from ..server.working import Judged, ScoreTask
-from .at_work import Choice, check, check_rationale, judge_at_work, never_gone
+from .at_work import Choice, check, check_rationale, error_of, judge_at_work, never_gone
 from .over_samples import coverage, means, rates
 from .sample_reading import conversation_of
-from .score_value import score_of
+from .score_value import check_figures, score_of
 
 
 @scorer(metrics=[means(), rates(), coverage()])
@@ -39,12 +40,15 @@ def psychological_safety(
     """
     choice = Choice(judge, rubric, contract, adapter, threads, memory_gb, window, unblessed)
     check_rationale(rationale)
-    check(choice)
+    check_figures(check(choice))
 
     async def score(state: TaskState, target: Target) -> Score:
         conversation = conversation_of(state.sample_id, state.epoch, state.messages)
         served = await judge_at_work(choice, rationale=rationale)
-        judged: Judged = await result_of(served, ScoreTask(conversation, rationale), never_gone)
+        try:
+            judged: Judged = await result_of(served, ScoreTask(conversation, rationale), never_gone)
+        except Refusal as refusal:
+            raise error_of(refusal) from refusal
         return score_of(conversation, judged.verdicts, served.judge.rubric, identity(served.judge))
 
     return score

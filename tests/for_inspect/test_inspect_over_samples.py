@@ -45,6 +45,13 @@ def test_samples_without_a_name_are_samples_of_their_own():
     assert means()(scores)["empathy_n"] == 2
 
 
+def test_samples_of_names_that_are_written_alike_are_two():
+    scores = [SampleScore(sample_id=name, score=Score(value={"empathy": 1.0})) for name in (1, "1", "#3")]
+    scores.append(SampleScore(score=Score(value={"empathy": 5.0})))
+    assert means()(scores)["empathy_n"] == 4
+    assert means()(scores)["empathy"] == 2.0
+
+
 def test_coverage_adds_up_turns_by_state():
     counts = {"empathy": {"scored": 2, "not_applicable": 0, "unscored": 1}}
     scores = [sample("a", {}, counts, turns=3), sample("b", {}, counts, turns=3)]

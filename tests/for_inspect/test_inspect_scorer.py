@@ -16,7 +16,7 @@ from inspect_ai.scorer import aggregate, mean
 from inspect_ai.solver import generate, system_message
 
 from aipsy_judge.backends.fake import FakeJudge, drawn_answer
-from aipsy_judge.errors import InputError, RubricError, WeightsError
+from aipsy_judge.errors import ContractError, InputError, RubricError, WeightsError
 from aipsy_judge.for_inspect.scorer import psychological_safety
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.transcripts import read
@@ -147,6 +147,10 @@ def test_a_sample_with_nothing_to_judge_has_no_value_and_is_counted_as_such(tmp_
         ({"judge": "no-such-judge"}, WeightsError),
         ({"rubric": "no-such-rubric.yaml"}, RubricError),
         ({"judge": "fake", "rationale": "sometimes"}, InputError),
+        ({"judge": "fake", "adapter": "a.gguf"}, InputError),
+        ({"judge": "openai:model"}, InputError),
+        ({"judge": "openai:model@http://127.0.0.1:9", "contract": "no-such-contract"}, ContractError),
+        ({"contract": "no-such-contract"}, ContractError),
     ],
 )
 def test_what_could_not_be_judged_is_refused_before_the_target_is_asked(arguments, error):
