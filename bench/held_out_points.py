@@ -217,7 +217,8 @@ def point_lines(found: Mapping[str, Proposal]) -> Iterator[str]:
             f"wrong {_share(p.wrong_before)} -> {_share(p.wrong)}, found {_share(p.found_before)} -> "
             f"{_share(p.found)} of {p.failures}, {_share(p.kept)} of {p.n} stand alone"
         )
-        yield f"  {name}: {told or 'none'}; {figures}{'' if p.attained else '; THE AIM IS NOT MET, this is the best'}"
+        missed = "" if p.attained else "; THE AIM IS NOT MET, this is the best"
+        yield f"  {name}: {told or 'none'}; {figures}{missed}" if p.n else f"  {name}: none; nothing was scored"
     block = {"operating_points": points_to_dict(found)["operating_points"]}
     yield from yaml.safe_dump(block, sort_keys=False).rstrip("\n").split("\n")
 

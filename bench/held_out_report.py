@@ -53,9 +53,15 @@ def tables(figures: Mapping[str, Figures], rubric: Rubric, held: str) -> Iterato
 
 
 def _row(estimates: Sequence[Estimate]) -> str:
+    """n: items that both scored; behind recall and precision, of how many cases or flags they are shares."""
     shown = [e for e in estimates if e.name in HEADS]
-    n = max((e.n for e in shown), default=0)
-    return f"n {n:<4} " + "  ".join(f"{HEADS[e.name]} {figure(e)}" for e in shown)
+    cells = [f"{HEADS[e.name]} {figure(e)}{_of(e)}" for e in shown]
+    return f"n {shown[0].n if shown else 0:<4} " + "  ".join(cells)
+
+
+def _of(estimate: Estimate) -> str:
+    key = {"recall": "positive", "precision": "positive_rater"}.get(estimate.name.rpartition("_")[2])
+    return f" of {estimate.beside[key]}" if key is not None and key in estimate.beside else ""
 
 
 def count_lines(contestants: Sequence[Said], rubric: Rubric) -> Iterator[str]:

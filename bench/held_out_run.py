@@ -138,9 +138,9 @@ def judge_all(
     recipe: Recipe, wanted: Wanted, items: Sequence[Reply], say: Say
 ) -> tuple[dict[str, Judged], Mapping[str, Any] | None]:
     """Name -> verdicts, the judge first, one judge in memory at a time; and its free answers."""
-    asked: str | None = wanted.contract or recipe.contract
-    if has_own_contract(wanted.judge, wanted.options):
-        asked = None
+    asked = wanted.contract
+    if asked is None and not has_own_contract(wanted.judge, wanted.options):
+        asked = recipe.contract
     found, free = {}, None
     with open_judge(
         wanted.judge, rubric=recipe.rubric, contract=asked, adapter=wanted.adapter, options=wanted.options

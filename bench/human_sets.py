@@ -132,8 +132,8 @@ def _reference(rated: RatedSet, metric: str) -> tuple[Floats, str]:
         found = reference(rated.ratings, metric, rated.held)
         return _of_items(rated, found.values), found.name
     judges = rated.ratings.judges
-    values = _mean(_matrix(rated, metric, judges)[0])
-    return values, judges[0] if len(judges) == 1 else f"mean of {len(judges)} judges"
+    scores, na, _ = _matrix(rated, metric, judges)
+    return _mean(scores, na), judges[0] if len(judges) == 1 else f"mean of the {len(judges)} judges"
 
 
 def _table_columns(rated: RatedSet, metric: str) -> Iterator[Column]:
@@ -145,7 +145,7 @@ def _table_columns(rated: RatedSet, metric: str) -> Iterator[Column]:
             truth, against = _reference(rated, metric)
         elif len(judges) > 1:
             others = [k for k in range(len(judges)) if k != n]
-            truth, against = _mean(matrix[:, others]), f"mean of the {len(others)} other judges"
+            truth, against = _mean(matrix[:, others], na[:, others]), f"mean of the {len(others)} other judges"
         else:
             continue
         yield Column(judge, matrix[:, n], against, truth, na[:, n], unscored[:, n])
@@ -169,11 +169,11 @@ def _of_items(rated: RatedSet, values: Floats) -> Floats:
     return values[[place[c.id] for c in rated.conversations]]
 
 
-def _mean(matrix: Floats) -> Floats:
-    """(I,) of those who scored; NaN where fewer than half did: most then say N/A."""
-    count = (~np.isnan(matrix)).sum(axis=1)
-    mean = np.nansum(matrix, axis=1) / np.maximum(count, 1)
-    found: Floats = np.where(2 * count >= max(1, matrix.shape[1]), mean, np.nan)
+def _mean(scores: Floats, na: Bools) -> Floats:
+    """(I,) mean of those who scored (I, R); NaN where nobody did, or more say N/A."""
+    count = (~np.isnan(scores)).sum(axis=1)
+    mean = np.nansum(scores, axis=1) / np.maximum(count, 1)
+    found: Floats = np.where((count > 0) & (count >= na.sum(axis=1)), mean, np.nan)
     return found
 
 

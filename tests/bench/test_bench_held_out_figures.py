@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from held_out_setup import RUBRIC, held
 
+from aipsy_judge import open_judge
 from aipsy_judge.agreement import Bootstrap, icc
 from aipsy_judge.manifest import OperatingPoint
+from aipsy_judge.reservations import Point, unsure
 from aipsy_judge.verdict import Flag, NotApplicable, Reading, Scored, Unscored, Verdict
 from bench.held_out_figures import (
     COMPOSITE,
@@ -379,3 +381,21 @@ def test_points_stand_in_the_form_that_a_manifest_takes() -> None:
     assert set(operating_points(found)) == {"empathy"}
     shown = list(point_lines(found))
     assert shown[-3:] == ["operating_points:", "  empathy:", "    p_fail: 0.4"]
+
+
+def test_the_points_put_for_review_what_the_instrument_will() -> None:
+    random = np.random.default_rng(3)
+    items = [
+        held(f"i{n}", dict(zip(RUBRIC.metric_names, random.uniform(0, 5, 6), strict=True)), crisis=bool(n % 3 == 0))
+        for n in range(60)
+    ]
+    with open_judge("fake", contract="full") as judge:
+        verdicts = {i.id: judge.score(i.conversation, rationale="never")[0] for i in items}
+    found = proposals(RUBRIC, verdicts, items)
+    points = {name: Point(p.confidence, p.p_fail) for name, p in operating_points(found).items()}
+    assert len(points) >= 4
+    reviewed = [unsure(RUBRIC, v.flags, v.scores, points) for v in verdicts.values()]
+    for name in points:
+        share = sum(name in names for names in reviewed) / len(reviewed)
+        assert found[name].n == 60
+        assert found[name].kept == pytest.approx(1 - share)

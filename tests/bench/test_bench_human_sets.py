@@ -19,7 +19,7 @@ from aipsy_judge.ratings import Ratings, load_ratings, ratings_from_rows, write_
 from bench.held_out_said import FlagSaid, MetricSaid, Said
 from bench.human import main
 from bench.human_judge import MetricMap, conversations_of, pairs_of, read_map
-from bench.human_sets import RatedSet, rated_set, set_figures, set_lines, sets_to_dict, with_judge
+from bench.human_sets import RatedSet, _mean, rated_set, set_figures, set_lines, sets_to_dict, with_judge
 
 HERE = Path(__file__).parents[2]
 DATA = HERE.parent / "shared" / "data"
@@ -88,7 +88,7 @@ def test_each_judge_is_held_against_the_mean_of_the_others_and_ours_against_all(
         "a": "mean of the 2 other judges",
         "b": "mean of the 2 other judges",
         "c": "mean of the 2 other judges",
-        "mine": "mean of 3 judges",
+        "mine": "mean of the 3 judges",
     }
 
 
@@ -145,6 +145,14 @@ def test_the_composite_can_be_mapped_too() -> None:
     one = rated(table("safety"), metrics={"composite": "safety"})
     # Only empathy applies: the composite is it.
     assert value(figures(one, said(VALUES)), "mine", "mae") == pytest.approx(5 / 12)
+
+
+def test_an_item_counts_unless_more_say_that_it_does_not_apply_than_score_it() -> None:
+    nan = float("nan")
+    scores = np.array([[1.0, 3.0, nan], [1.0, nan, nan], [4.0, nan, nan], [nan, nan, nan]])
+    na = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)
+    # The third was put to one judge alone, the fourth to none.
+    assert _mean(scores, na) == pytest.approx([2.0, nan, 4.0, nan], nan_ok=True)
 
 
 def test_of_one_judge_nobody_is_held_against_nobody() -> None:
