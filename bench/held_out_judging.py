@@ -24,7 +24,7 @@ from .held_out_kept import Kept
 
 # What a manifest holds back changes no reading, and is undone before anything is measured (held_out_readings.py).
 RESERVATIONS = ("operating_points", "not_validated", "unblessed")
-SAY_EVERY = 10  # conversations
+SAY_EVERY = 30.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,12 @@ def judge_items(
     with Kept(kept) as shelf:
         missing = sum(key not in shelf.records for key in keys)
         say(f"{judge.lane.judge}: {len(todo) - missing} of {len(todo)} conversations are at hand")
-        found = []
+        found, said = [], time.monotonic()
         for number, (key, plan) in enumerate(zip(keys, todo, strict=True), start=1):
             if key not in shelf.records:
                 shelf.put(key, *_judge(judge, plan))
-                if number % SAY_EVERY == 0:
+                if time.monotonic() - said >= SAY_EVERY:
+                    said = time.monotonic()
                     say(f"{judge.lane.judge}: {number} of {len(todo)} conversations")
             found.append(shelf.records[key])
     verdicts = {i.id: v for plan, record in zip(todo, found, strict=True) for i, v in _restored(plan, record)}
