@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from . import __version__
 from .answer import AnswerForm, full_form
+from .asked_prompt import asked_prompt
 from .backends.protocol import Interruptible, TokenBackend
 from .contract import Contract
 from .conversation import Conversation, Message
@@ -120,8 +121,7 @@ class LocalJudge:
         return shared[:cut] if cut > len(shared) // 2 else shared[: max(0, len(shared) - 8)]
 
     def _encode(self, conversation: Conversation, upto: int) -> list[int]:
-        messages: list[ChatMessage] = self._contract.messages(self.rubric, conversation, upto)
-        return encode(self._backend, messages)
+        return asked_prompt(self._backend, self._contract, self.rubric, conversation, upto)
 
     # -- scoring ----------------------------------------------------------------------------------------------
 

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aipsy_judge.asked_prompt import asked_prompt
 from aipsy_judge.backends.protocol import TokenBackend
 from aipsy_judge.contract import Contract
 from aipsy_judge.conversation import Conversation
 from aipsy_judge.engine.choice import Vocabulary
-from aipsy_judge.engine.encode import answer_tokenizer, encode
+from aipsy_judge.engine.encode import answer_tokenizer
 from aipsy_judge.engine.slots import AnswerReader
 from aipsy_judge.errors import InputError
 from aipsy_judge.rubric import Rubric
 from aipsy_judge.subjects import subjects
 from aipsy_judge.transcripts import iter_conversations
-from aipsy_judge.window import first_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,11 @@ class Task:
     def prompts(self, backend: TokenBackend) -> list[list[int]]:
         """A prompt for every unit, in order; silent turns are not asked about."""
         return [
-            self._prompt(backend, talk, subject.upto)
+            asked_prompt(backend, self.contract, self.rubric, talk, subject.upto, self.window)
             for talk in self.conversations
             for subject in subjects(talk, self.rubric)
             if not subject.empty
         ]
-
-    def _prompt(self, backend: TokenBackend, talk: Conversation, upto: int) -> list[int]:
-        first = first_shown(upto, self.window)
-        shown = Conversation(talk.id, talk.messages[first:])
-        return encode(backend, self.contract.messages(self.rubric, shown, upto - first))
 
     def cues(self, backend: TokenBackend) -> dict[str, list[int]]:
         """The tokens that stand before each answer: of contract compact the name of the metric, else none.

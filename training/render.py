@@ -15,16 +15,15 @@ from typing import Any
 
 import click
 
+from aipsy_judge.asked_prompt import asked_prompt
 from aipsy_judge.atomic import write_text
 from aipsy_judge.contract import Contract
 from aipsy_judge.contracts import load_contract
 from aipsy_judge.conversation import Conversation
-from aipsy_judge.engine.encode import encode
 from aipsy_judge.errors import InputError
 from aipsy_judge.rubric import Rubric, load_rubric
 from aipsy_judge.strict_json import dumps
 from aipsy_judge.subjects import subjects
-from aipsy_judge.window import fit
 
 from .data_files import conversation_paths, conversations
 from .hf_tokens import HFTokens, base_tokens, tokenizer_files
@@ -139,12 +138,7 @@ def prompt_of(
         raise InputError(f"the conversation has no turn {item.turn}", where=item.item_id)
     if subject.empty:
         return None
-
-    def written(shown: Conversation, upto: int) -> list[int]:
-        return encode(tokens, contract.messages(rubric, shown, upto))
-
-    # what the judge is to be shown when it is asked, so by the same function; nothing beyond that is left out
-    return fit(written, text, subject.upto, room=0, newest=window, may_drop=False)[0]
+    return asked_prompt(tokens, contract, rubric, text, subject.upto, window)
 
 
 def _told(count: _Count) -> str:

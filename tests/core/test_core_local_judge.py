@@ -74,7 +74,7 @@ def test_who_is_not_waited_for_any_more_is_given_up_between_two_prompts(weights)
 
 @pytest.mark.parametrize("call", [0, 29, 30, 150], ids=lambda n: f"call-{n}")
 def test_who_is_not_waited_for_any_more_is_given_up_while_the_plan_is_made(weights, call):
-    """Of 30 turns with 7 questions each: first their options are tokenised (30 calls), then they become a tree (210)."""
+    """Of 30 turns with 7 questions each, first the options are tokenised (30 calls), then they become a tree (210)."""
     talk = Conversation("c", tuple(Message(r, f"{r} {n}") for n in range(30) for r in ("user", "assistant")))
     model = ToyModel()
     with LocalJudge(model, weights, RUBRIC, COMPACT) as judge:
