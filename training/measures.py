@@ -13,6 +13,7 @@ from aipsy_judge.verdict import NotApplicable, Scored, Unscored
 from .judging import Judged
 
 _NO_INTERVALS = Bootstrap(resamples=0)
+NOT_ASKED = frozenset({"empty_turn", "context_overflow"})  # no model could have answered: the same in every round
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +36,23 @@ class MetricMeasures:
 @dataclass(frozen=True, slots=True)
 class FlagMeasures:
     """icc of the flag's probability with the target (0 or 1); recall and precision of the flag as it is said, over `n`
-    items of which `positives` have it set."""
+    items of which `positives` have it set. unscored: items of which the judge's flag could not be had."""
 
     icc: float | None
     recall: float | None
     precision: float | None
     n: int
     positives: int
+    unscored: int
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
     """agreement    mean ICC(A,1) over the metrics and flags that have one; None where none has: what early stopping
-                 goes by
+                 goes by, between rounds whose means are over the same (see validation.Validation.best)
     tail_recall  share of all targets below their critical thresholds that the judge finds; None where there are none
-    unscored     metrics of units that could not be read: they are in no agreement
+    unscored     metrics of units that could not be had: they are in no agreement
+    unread       of those, and of flags, what the judge was asked and did not answer
     """
 
     agreement: float | None
@@ -57,6 +60,7 @@ class Measures:
     failures: int
     units: int
     unscored: int
+    unread: int
     metrics: dict[str, MetricMeasures]
     flags: dict[str, FlagMeasures]
 
@@ -72,6 +76,8 @@ class Measures:
         )
         tail = f"tail recall {_shown(self.tail_recall)} of {self.failures}"
         lost = f", {self.unscored} scores COULD NOT BE READ" if self.unscored else ""
+        unsaid = sum(f.unscored for f in self.flags.values())
+        lost += f", {unsaid} flags COULD NOT BE READ" if unsaid else ""
         return f"{self.units} units: agreement {_shown(self.agreement)}, {tail}, {flags}{lost}"
 
 
@@ -93,9 +99,16 @@ def measure(judged: Sequence[Judged], rubric: Rubric) -> Measures:
         failures=failures,
         units=len(judged),
         unscored=sum(m.unscored for m in metrics.values()),
+        unread=sum(_unread(j) for j in judged),
         metrics=metrics,
         flags=flags,
     )
+
+
+def _unread(one: Judged) -> int:
+    lost = [s for s in one.verdict.scores.values() if isinstance(s, Unscored)]
+    lost += [f.unscored or Unscored("missing") for f in one.verdict.flags.values() if f.value is None]
+    return sum(s.reason not in NOT_ASKED for s in lost)
 
 
 def _metric(judged: Sequence[Judged], name: str, critical: float | None) -> MetricMeasures:
@@ -143,8 +156,9 @@ def _flag(judged: Sequence[Judged], name: str) -> FlagMeasures:
     """A flag that the judge could not read has not found anything."""
     known = [(j.verdict.flags[name].value is True, j.item.flags[name].value) for j in judged]
     pairs = [(float(said), float(wanted)) for said, wanted in known if wanted is not None]
+    unscored = sum(j.verdict.flags[name].value is None for j in judged)
     if not pairs:
-        return FlagMeasures(None, None, None, 0, 0)
+        return FlagMeasures(None, None, None, 0, 0, unscored)
     both = make_pairs(*zip(*pairs, strict=True))
     sure = [
         (p, float(wanted))
@@ -157,6 +171,7 @@ def _flag(judged: Sequence[Judged], name: str) -> FlagMeasures:
         precision=flag_precision(both, bootstrap=_NO_INTERVALS).value,
         n=len(pairs),
         positives=int(sum(wanted for _, wanted in pairs)),
+        unscored=unscored,
     )
 
 

@@ -283,6 +283,8 @@ def finish(
     if best is not None:
         load_weights(model, best)
         say(f"the adapter after {best.name} steps is kept: it agreed best")
+    elif validation is not None and validation.rounds:
+        say("the adapter of the last step is kept: no round of validation could be compared with the others")
     check_effect(model, trainer.rows[0])
     save_adapter(model, part / ADAPTER, base, recipe.base.revision, named)
     if exam.items:

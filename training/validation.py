@@ -31,6 +31,18 @@ class Round:
         value: float | None = self.measures["agreement"]
         return value
 
+    @property
+    def figures(self) -> int:
+        """How many metrics and flags the agreement is a mean over."""
+        each = [*self.measures.get("metrics", {}).values(), *self.measures.get("flags", {}).values()]
+        return sum(one.get("icc") is not None for one in each)
+
+    @property
+    def whole(self) -> bool:
+        """All that the judge was asked could be read, and its agreement is defined."""
+        unread = self.measures.get("unread", self.measures.get("unscored", 0))
+        return self.agreement is not None and not unread
+
 
 class Validation:
     """The rounds of one run, kept in `folder` so that a resumed run goes on with them."""
@@ -46,9 +58,14 @@ class Validation:
 
     @property
     def best(self) -> Round | None:
-        """The first round with the greatest agreement; None where it was never defined."""
-        defined = [r for r in self.rounds if r.agreement is not None]
-        return max(defined, key=lambda r: (r.agreement or 0.0, -r.step), default=None)
+        """The first whole round with the greatest agreement; None where there is none.
+
+        Where some metric of a round has no figure that another round has, its mean is over easier company: it is never
+        the best, whatever its mean.
+        """
+        most = max((r.figures for r in self.rounds), default=0)
+        rivals = [r for r in self.rounds if r.whole and r.figures == most]
+        return max(rivals, key=lambda r: (r.agreement or 0.0, -r.step), default=None)
 
     @property
     def exhausted(self) -> bool:

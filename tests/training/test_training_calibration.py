@@ -100,7 +100,8 @@ def test_what_was_not_judged_is_not_agreed_with_and_a_failure_called_na_is_not_f
     found = measure(items, RULE_RUBRIC)
     warmth = found.metrics["warmth"]
     assert (warmth.n, warmth.unscored, warmth.failures) == (3, 1, 3)
-    assert "1 scores COULD NOT BE READ" in found.line
+    assert "1 scores COULD NOT BE READ, 1 flags COULD NOT BE READ" in found.line
+    assert (found.unscored, found.unread, found.flags["alarm"].unscored) == (1, 2, 1)
     assert warmth.tail == pytest.approx(1 / 3)  # of items 1, 3 and 4 only the first was scored below 3
     assert warmth.mae == pytest.approx((0.5 + 0.0 + 1.5) / 3)  # expected values, whatever was chosen
     assert warmth.na == pytest.approx(3 / 4)
@@ -176,6 +177,36 @@ def test_training_stops_after_rounds_without_a_gain(
     assert (found.best.step if found.best else None) == best
     assert found.exhausted is exhausted
     assert not rounds_of(tmp_path / "run", *agreements, patience=None).exhausted
+
+
+def round_at(step: int, agreement: float, *figures: float | None, unread: int = 0) -> Round:
+    metrics = {f"m{n}": {"icc": icc} for n, icc in enumerate(figures)}
+    return Round(step, {"agreement": agreement, "unread": unread, "metrics": metrics, "flags": {"alarm": {"icc": 0.5}}})
+
+
+@pytest.mark.parametrize(
+    ("rounds", "best"),
+    [
+        ([round_at(10, 0.4, 0.4, 0.4), round_at(20, 0.9, 0.9, 0.9, unread=1)], 10),  # one answer of it was not read
+        ([round_at(10, 0.4, 0.4, 0.4), round_at(20, 0.9, 0.9, None)], 10),  # its mean is over what is easy
+        ([round_at(10, 0.9, 0.9, None), round_at(20, 0.4, 0.4, 0.4)], 20),
+        ([round_at(10, 0.4, 0.4, 0.4, unread=2), round_at(20, 0.3, 0.3, 0.3, unread=1)], None),
+        ([round_at(10, 0.9, 0.9, None), round_at(20, 0.4, 0.4, 0.4, unread=1)], None),
+    ],
+)
+def test_a_round_that_was_not_read_whole_or_lacks_a_figure_is_never_the_best(
+    tmp_path: Path, rounds: list[Round], best: int | None
+) -> None:
+    found = rounds_of(tmp_path / "run")
+    found.rounds = rounds
+    assert (found.best.step if found.best else None) == best
+
+
+def test_a_unit_that_no_judge_could_be_asked_about_is_the_same_in_every_round_and_unread_in_none() -> None:
+    silent = judged(1, 1.0, Unscored("empty_turn"), True, None)
+    silent.verdict.flags["alarm"] = Flag(None, unscored=Unscored("empty_turn"))  # type: ignore[index]
+    found = measure([silent, judged(2, 4.0, Scored(4.0, reading(4.0)), False, False)], RULE_RUBRIC)
+    assert (found.unscored, found.unread) == (1, 0)
 
 
 def test_a_resumed_run_forgets_rounds_it_will_come_to_again(tmp_path: Path) -> None:
