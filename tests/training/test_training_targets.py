@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from recipe_setup import (
     RUBRIC,
     Scores,
     items_of,
-    lines,
     make_project,
     rating_rows,
     read_recipe,
@@ -22,35 +20,21 @@ from recipe_setup import (
     write_ratings,
     write_talks,
 )
-from run_builder import verdict
+from target_setup import TALKS, judged, made
 
-from aipsy_judge.conversation import Conversation
 from aipsy_judge.correction import fit_correction, make_targets
 from aipsy_judge.correction.answers import answers_of_ratings
 from aipsy_judge.correction.fusion import fused_flag, fused_severity
 from aipsy_judge.correction.options import FitOptions
 from aipsy_judge.errors import AipsyJudgeError, InputError, RatingsError
-from aipsy_judge.judge import Lane
 from aipsy_judge.ratings import load_ratings, make_yardstick
-from aipsy_judge.runs_info import RunInfo
-from aipsy_judge.runs_store import open_run
-from aipsy_judge.verdict import Verdict
 from training import targets
 from training.data_files import conversations
 from training.groups import find_groups
-from training.items import Item, find_items, seen
+from training.items import find_items
 from training.split import split_items
 from training.target_rows import FILE, read_target_rows
 from training.votes import flag_share, severity_shares
-
-TALKS = [talk(f"c{n}", n) for n in range(6)]
-
-
-def made(path: Path, *overrides: str) -> dict[str, dict[str, Any]]:
-    """item -> its line in targets.jsonl."""
-    out = path.parent / "run"
-    found = targets.make_targets(read_recipe(path, *overrides), out)
-    return {row["item_id"]: row for row in lines(found.folder / FILE)}
 
 
 def alone(tmp_path: Path, told: Mapping[str, tuple[Scores, bool, int | None]], **sections: Any) -> dict[str, Any]:
@@ -132,12 +116,6 @@ def test_a_named_rater_is_taken_as_it_is(tmp_path: Path) -> None:
     found = alone(tmp_path, told, targets={"source": "rater:a"})
     assert found["metrics"]["empathy"]["value"] == 2.0
     assert found["flags"]["crisis_detected"]["value"] is False
-
-
-def judged(n: int, judge: str) -> tuple[Scores, bool]:
-    """Two judges, one a point above the other, on items whose quality goes through the scale."""
-    true = 1.0 + n % 4
-    return {**FINE, "empathy": min(5.0, true + (judge == "judge-b"))}, False
 
 
 def anchored(n: int, shift: float = 0.0) -> Scores:
@@ -265,52 +243,6 @@ def test_a_metric_on_another_scale_than_the_rubrics_is_refused(tmp_path: Path) -
     write_ratings(tmp_path / "ratings.csv", [{**row, "scale_max": 10}])
     with pytest.raises(RatingsError, match=r"on 0\.\.10 in the table"):
         made(path)
-
-
-def run_of(folder: Path, judge: str, verdicts: list[Verdict], texts: dict[str, Conversation]) -> None:
-    """A run folder as `score --out` writes it."""
-    info = RunInfo(Lane(judge, RUBRIC.hash, "full"), RUBRIC, {}, (), "always", False, "2026-11-30T09:00:00+00:00", {})
-    with open_run(folder, info) as run:
-        for text in texts.values():
-            run.begin(text)
-        for v in verdicts:
-            run.add(v, f"{judge}-{v.conversation_id}-{v.turn}", texts[v.conversation_id].content_hash)
-
-
-@pytest.fixture
-def with_words(tmp_path: Path) -> Path:
-    """Two runs over one talk: one judge agrees with the mean and quotes, the other praises what fails."""
-    path = make_project(
-        tmp_path,
-        TALKS[:1],
-        judged,
-        data={
-            "conversations": str(tmp_path / "conversations.jsonl"),
-            "ratings": [str(tmp_path / "a"), str(tmp_path / "b")],
-        },
-    )
-    text = conversations(read_recipe(path))["c0"]
-    shown = seen(Item("c0:t01", "c0", 1, None, None), text)
-    quote = " ".join(text.messages[0].content.split()[:4])
-    told = {"a": (0, f'It never answers "{quote}", which was the point.'), "b": (2, f'A warm reply to "{quote}".')}
-    for judge, (empathy, words) in told.items():
-        own = verdict("c0", 1, {"empathy": empathy}, rationale=words)
-        run_of(tmp_path / judge, judge, [replace(own, content_hash=shown.content_hash)], {"c0": shown})
-    return path
-
-
-def test_only_the_words_of_a_rater_who_says_what_the_target_says_are_taken(with_words: Path) -> None:
-    # The mean of 0 and 2 fails empathy: b, who lets it pass, may not explain it.
-    found = made(with_words)["c0:t01"]
-    assert found["metrics"]["empathy"]["value"] == 1.0
-    assert found["rationale_rater"] == "a"
-    assert found["rationale"].startswith("It never answers")
-
-
-def test_a_verdict_on_another_text_than_the_file_holds_is_refused(with_words: Path) -> None:
-    write_talks(with_words.parent / "conversations.jsonl", [talk("c0", 99)])
-    with pytest.raises(InputError, match=r"verdicts are on other texts .*c0:t01 by a"):
-        made(with_words)
 
 
 def test_no_pattern_may_stand_for_nothing(tmp_path: Path) -> None:
