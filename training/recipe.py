@@ -230,6 +230,7 @@ class Train(Section):
     checkpointing: bool = Field(
         default=True, description="true or false: compute activations again instead of keeping them"
     )
+    # One legal value: whoever comes from another trainer looks for this key, and reads here why it is off.
     packing: Literal[False] = Field(
         default=False,
         description="false: a row is a tree with its own mask, which packed attention would not keep apart",
@@ -255,7 +256,10 @@ class Validate(Section):
     patience: Annotated[int, Field(ge=1)] | None = Field(
         default=3, description="validations without a gain before training stops, 1 and up, or null for never"
     )
-    measure: Literal["agreement"] = Field(default="agreement", description="agreement")
+    # One legal value, so that a finished run's recipe goes on saying what it was stopped by if there is ever another.
+    measure: Literal["agreement"] = Field(
+        default="agreement", description="agreement (mean ICC(A,1) over metrics and flags, see training/measures.py)"
+    )
 
 
 class Memory(Section):
