@@ -17,37 +17,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gemma4_shape import RATIOS, restore_config, whole_config
+
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
 TOKENIZER = "gemma4-tokenizer-v1"
 CHECKPOINT = "gemma4-checkpoint-v1"
 
-# 26B-A4B's shape, every size cut down; the ratios that code can get wrong are kept (2 key-value heads fewer in full
-# layers, their heads twice as wide, head x number of heads != hidden).
-SHAPE: dict[str, Any] = {
+SHAPE: dict[str, Any] = RATIOS | {
+    "vocab_size": 262144,
     "hidden_size": 96,
     "intermediate_size": 160,
-    "num_hidden_layers": 6,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 32,
-    "global_head_dim": 64,
-    "num_global_key_value_heads": 1,
-    "attention_k_eq_v": True,
     "sliding_window": 64,
-    "max_position_embeddings": 4096,
-    "final_logit_softcapping": 30.0,
-    "hidden_size_per_layer_input": 0,
-    "num_kv_shared_layers": 0,
-    "enable_moe_block": True,
-    "num_experts": 8,
-    "top_k_experts": 2,
     "moe_intermediate_size": 48,
-    "use_bidirectional_attention": "vision",
-    "tie_word_embeddings": True,
-    "vocab_size": 262144,
-    "bos_token_id": 2,
-    "eos_token_id": 1,
-    "pad_token_id": 0,
 }
 EMBEDDING_SCALE = 25.0
 # Names under which the tokenizer's own configuration keeps its markers; without them a converter takes `<|turn>` for
@@ -106,26 +87,16 @@ def _made_once(target: Path, make: Callable[[Path], None]) -> Path:
 def write_gemma4_checkpoint(folder: Path, *, seed: int = 0, shard: str = "48MB", **shape: Any) -> None:
     """A checkpoint of random weights in `folder`; `shape` changes entries of SHAPE, such as num_hidden_layers=2."""
     import torch
-    from transformers import Gemma4Config, Gemma4ForConditionalGeneration, Gemma4TextConfig, Gemma4VisionConfig
+    from transformers import Gemma4ForConditionalGeneration, Gemma4TextConfig
 
     text = SHAPE | shape
-    vision = Gemma4VisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        head_dim=16,
-        standardize=True,
-        position_embedding_size=64,
-    )
-    config = Gemma4Config(text_config=Gemma4TextConfig(**text), vision_config=vision, audio_config=None)
+    config = whole_config(Gemma4TextConfig(**text))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Gemma4ForConditionalGeneration(config)
         _vary(model)
     model.to(torch.bfloat16).save_pretrained(folder, max_shard_size=shard)
-    _restore_config(folder / "config.json", text)
+    restore_config(folder / "config.json", text)
     generation = {"bos_token_id": 2, "eos_token_id": [1, 106, 50], "pad_token_id": 0, "do_sample": True}
     generation |= {"temperature": 1.0, "top_k": 64, "top_p": 0.95}
     (folder / "generation_config.json").write_text(json.dumps(generation, indent=2))
@@ -144,16 +115,6 @@ def _vary(model: Any) -> None:
                 parameter.add_(torch.randn_like(parameter), alpha=0.1)
         for layer in model.model.language_model.layers:
             layer.layer_scalar.fill_(0.9)
-
-
-def _restore_config(path: Path, text: dict[str, Any]) -> None:
-    """The keys as published: saving rewrites two of them into `per_layer_config`, which other readers do not know."""
-    config = json.loads(path.read_text())
-    part = config["text_config"]
-    part.pop("per_layer_config")
-    part["global_head_dim"] = text["global_head_dim"]
-    part["num_global_key_value_heads"] = text["num_global_key_value_heads"]
-    path.write_text(json.dumps(config, indent=2))
 
 
 def _write_tokenizer(vocabulary: Path, folder: Path) -> None:
