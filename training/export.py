@@ -75,7 +75,10 @@ class Job:
     def adapter_gguf(self) -> Path:
         inputs = {"base": self.base, "adapter": self.adapter}
         stage = Stage("adapter-gguf", VERSION, {"name": self.recipe.name}, inputs)
-        words = ("quantize.lora_gguf", "--base", str(self.base), "--adapter", str(self.adapter))
+        words = ["quantize.lora_gguf", "--base", str(self.base), "--adapter", str(self.adapter)]
+        worn = self.base_gguf()
+        # held to the file that will wear it; that changes nothing of what is written, which rests on base and adapter
+        words += ["--base-gguf", str(worn)] if worn is not None else []
         return self.make(stage, *words, to=f"{self.recipe.name}.gguf")
 
     def bare(self, kind: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from recipe_setup import FINE, Scores, items_of, lines, make_project, rating_row
 
 from aipsy_judge.errors import EXIT_INTERRUPTED, InputError
 from training import sample, targets
-from training.export import export
+from training.export import Job, export
 from training.export_verify import passed
 from training.recipe import Recipe
 from training.run import commands, run
@@ -215,6 +216,21 @@ def test_an_export_merges_once_converts_from_the_merged_model_and_verifies_on_va
     assert texts == {c for c, part in parts.items() if part == "validation"}
     assert [passed(m.folder) for m in made] == [True]
     assert (out / "export" / "adapter-gguf" / "made.gguf").is_file()
+
+
+def test_an_adapter_is_held_to_the_gguf_file_that_will_wear_it_where_there_is_one(
+    trained: tuple[Recipe, Path, list[list[str]]], project: Path, tmp_path: Path
+) -> None:
+    recipe, out, told = trained
+    assert recipe.base.checkpoint is not None
+    base, file = Path(recipe.base.checkpoint), tmp_path / "base.gguf"
+    file.write_bytes(b"stands for the base")
+    worn = read_recipe(project, "base.checkpoint=null", f"base.gguf={file}", "export.adapter_gguf=true")
+    for told_by, wanted in ((worn, ["--base-gguf", str(file)]), (recipe, [])):
+        job = Job(told_by, out, base, out / "sft" / "adapter", lambda words: write_what_is_asked(told, words))
+        job.adapter_gguf()
+        assert told.pop()[5:-2] == wanted
+        shutil.rmtree(out / "export")
 
 
 def test_an_export_is_gone_on_with_and_only_what_changed_is_made(
