@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from aipsy_judge.epm.vectors import check_start_levels, check_turn_levels
-from bench.epm import SPACE, draw_levels, main
+from bench.epm import SPACE, draw_levels, main, measure
 
 
 def test_the_levels_drawn_are_legal_and_all_of_them_occur() -> None:
@@ -30,6 +30,7 @@ def test_it_fails_where_it_takes_too_long(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_trajectories_take_less_than_two_seconds() -> None:
-    shown = CliRunner().invoke(main, [])
-    assert shown.exit_code == 0, shown.output
+def test_ten_thousand_trajectories_cost_no_more_each_than_a_thousand() -> None:
+    """What they take in seconds is the bench's own promise (--most-seconds); it depends on the machine and its load."""
+    thousand, all_ten = (measure(n, 45, "empa-2026-02", repeats=5)["cpu_seconds_median"] for n in (1_000, 10_000))
+    assert all_ten < 20 * thousand

@@ -51,15 +51,16 @@ def token_ids(folder: Path, text: str) -> list[int]:
     return list(tokenizer(folder)(text, add_special_tokens=False)["input_ids"])
 
 
-def teach(base: Path, out: Path, wrapped: Callable[[Any], Any]) -> Path:
-    """An adapter of `base` in `out` as training writes it, three steps on SENTENCES. `wrapped`: model -> PeftModel."""
+def teach(base: Path, out: Path, wrapped: Callable[[Any], Any], noise: float = 0.01) -> Path:
+    """An adapter of `base` in `out` as training writes it, three steps on SENTENCES. `wrapped`: model -> PeftModel;
+    noise: standard deviation that the second matrices begin with."""
     torch.manual_seed(0)
     with foreign_warnings_off():
         model = wrapped(load(base))
         # from noise instead of zero: every matrix does something, however short the training
         for name, parameter in model.named_parameters():
             if "lora_B" in name:
-                torch.nn.init.normal_(parameter, std=0.01)
+                torch.nn.init.normal_(parameter, std=noise)
         optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=5e-4)
         for text in (*SENTENCES, SENTENCES[0]):
             row = torch.tensor([token_ids(base, text)])

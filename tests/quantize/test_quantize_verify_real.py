@@ -97,9 +97,13 @@ def test_another_chat_template_fails_by_that(part, tmp_path):
 
 
 def test_an_end_token_named_wrongly_fails_by_that_alone(part, tmp_path):
-    path = spoiled_gguf.other_end(trained_judge.exported("Q8_0"), tmp_path / "x.gguf")
-    failed, _ = look(part, Side(path), FEW)
-    assert failed == {"end_tokens_differ"}
+    sound = trained_judge.exported("Q8_0")
+    # of eight conversations one near tie turned by 8 bits is a share that fails: what the sound file fails is not held
+    # against the spoiled one, and what it passes must stay passed
+    usual, _ = look(part, Side(sound), FEW)
+    failed, _ = look(part, Side(spoiled_gguf.other_end(sound, tmp_path / "x.gguf")), FEW)
+    assert failed - usual == {"end_tokens_differ"}
+    assert usual <= failed
 
 
 def test_a_dropped_end_token_fails_by_that_and_by_answers_that_run_on(part, tmp_path):
