@@ -6,7 +6,7 @@ All feeds of a call are evaluated in one forward pass: every token sees the cell
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from aipsy_judge.backends.batch_rows import rows as rows_of
 from aipsy_judge.backends.protocol import Feed, Logits, Work
+from aipsy_judge.backends.token_half import TokenHalf
 
 from .backbone import backbone, logits_of, masks_for
 from .cell_cache import CellCache
@@ -26,7 +28,7 @@ MAX_SEQUENCES = 256
 BATCH_TOKENS = 2048  # of one pass: its mask is tokens x cells
 
 
-class TransformersBackend:
+class TransformersBackend(TokenHalf):
     """See backends.protocol.TokenBackend. `model` is the caller's: it may go on training between calls, and is left
     in the mode it was in.
 
@@ -55,29 +57,6 @@ class TransformersBackend:
         pieces = self._tokens.vocabulary
         return [*pieces, *[b""] * (self._found.head.shape[0] - len(pieces))]
 
-    @property
-    def marker_texts(self) -> tuple[str, ...]:
-        return self._tokens.marker_texts
-
-    @property
-    def chat_template(self) -> str | None:
-        return self._tokens.chat_template
-
-    @property
-    def special_tokens(self) -> Mapping[str, str]:
-        return self._tokens.special_tokens
-
-    @property
-    def end_tokens(self) -> frozenset[int]:
-        return self._tokens.end_tokens
-
-    @property
-    def begin_token(self) -> int | None:
-        return self._tokens.begin_token
-
-    def tokenize(self, text: str, *, special: bool) -> list[int]:
-        return self._tokens.tokenize(text, special=special)
-
     # -- evaluation -------------------------------------------------------------------------------------------
 
     @property
@@ -99,7 +78,7 @@ class TransformersBackend:
         return True
 
     def evaluate(self, feeds: Sequence[Feed]) -> list[Logits]:
-        rows = _rows(feeds)
+        rows = _Rows(*rows_of(feeds))
         out: list[Logits] = []
         was_training = self._model.training
         self._model.eval()
@@ -164,25 +143,13 @@ class TransformersBackend:
 
 
 class _Rows:
-    """Tokens of all feeds one after another, with position, sequence and whether logits are wanted after it."""
+    """Tokens of all feeds as batch_rows.rows gives them, or some of them."""
 
     def __init__(self, tokens: Any, positions: Any, sequences: Any, wanted: Any) -> None:
         self.tokens, self.positions, self.sequences, self.wanted = tokens, positions, sequences, wanted
 
     def part(self, start: int, stop: int) -> _Rows:
         return _Rows(*(a[start:stop] for a in (self.tokens, self.positions, self.sequences, self.wanted)))
-
-
-def _rows(feeds: Sequence[Feed]) -> _Rows:
-    lengths = np.array([len(f.tokens) for f in feeds])
-    wanted = np.zeros(int(lengths.sum()), dtype=np.bool_)
-    wanted[(np.cumsum(lengths) - 1)[[f.want_logits for f in feeds]]] = True
-    return _Rows(
-        np.concatenate([np.asarray(f.tokens, dtype=np.int64) for f in feeds]),
-        np.concatenate([np.arange(f.start, f.start + len(f.tokens)) for f in feeds]),
-        np.repeat([f.sequence for f in feeds], lengths),
-        wanted,
-    )
 
 
 def _tensor(values: NDArray[Any], device: torch.device) -> Tensor:

@@ -157,11 +157,10 @@ class _Look:
 
     def __init__(self) -> None:
         self.offset = 0
-        self.keys: Any = None
-        self.values: Any = None
+        self.given: list[tuple[Any, Any]] = []
 
     def update_and_fetch(self, keys: Any, values: Any) -> tuple[Any, Any]:
-        self.keys, self.values = keys, values
+        self.given.append((keys, values))
         return keys, values
 
     def make_mask(self, tokens: int, return_array: bool = False, window_size: int | None = None) -> None:
@@ -172,16 +171,24 @@ def look_at(model: Any, caches: Sequence[Any], where: str) -> tuple[list[Layer],
     """The layers of a model, and how many logits it gives. `caches` are those that mlx-lm would use with it.
 
     Nothing is computed: MLX knows shapes before values. WeightsError where a layer keeps something else than keys and
-    values a position, which could be neither shared nor cut back.
+    values a position, once a pass, which could be neither shared nor cut back.
     """
     windows = [_window(cache, where) for cache in caches]
     looks = [_Look() for _ in caches]
-    logits = model(mx.array([[0]]), cache=looks)
-    layers = [
-        Layer(_sizes(look.keys), _sizes(look.values), look.keys.dtype, window)
-        for look, window in zip(looks, windows, strict=True)
-    ]
+    try:
+        logits = model(mx.array([[0]]), cache=looks)
+    except Exception as error:  # whatever a model asks of a cache that this one has not, or its weights lack
+        raise _refusal(f"this model cannot be judged with here: {error!r}"[:300], where) from error
+    layers = [_layer(look, window, where) for look, window in zip(looks, windows, strict=True)]
     return layers, int(logits.shape[-1])
+
+
+def _layer(look: _Look, window: int | None, where: str) -> Layer:
+    if len(look.given) != 1:
+        # a second time would be written over the first
+        raise _refusal(f"a layer of this model keeps keys and values {len(look.given)} times a pass", where)
+    keys, values = look.given[0]
+    return Layer(_sizes(keys), _sizes(values), mx.result_type(keys, values), window)
 
 
 def _window(cache: Any, where: str) -> int | None:
@@ -190,8 +197,12 @@ def _window(cache: Any, where: str) -> int | None:
         return None
     if kind == "RotatingKVCache" and cache.keep == 0:
         return int(cache.max_size)
-    raise WeightsError(
-        f"a model whose layers keep a {kind} cannot be judged with here",
+    raise _refusal(f"a model whose layers keep a {kind} cannot be judged with here", where)
+
+
+def _refusal(message: str, where: str) -> WeightsError:
+    return WeightsError(
+        message,
         where=where,
         hint="Models of attention layers, full or sliding, can. A GGUF of it may run with llama.cpp.",
     )

@@ -1,11 +1,11 @@
-"""mlx-lm, the library that knows the models: found by name, since it is an extra; loaded from a folder, never a hub."""
+"""mlx-lm, the library that knows the models: found by name, since it is an extra. What is called of it here takes a
+folder and asks no hub."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import os
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import MissingExtraError, WeightsError
 from ..model_folder import ModelFolder
@@ -24,6 +24,19 @@ def need_mlx() -> None:
     """Raise MissingExtraError where MLX cannot be used."""
     _library("mlx.core")
     _library("mlx_lm.utils")
+
+
+def device() -> Literal["gpu", "cpu"]:
+    """What it computes on here. On a processor, fused kernels are turned off for this process.
+
+    There it has a C++ compiler build them, into a folder of the machine's temporary one that all processes share: a
+    library that another process has half written is loaded as it is, which ends the process.
+    """
+    mx = _library("mlx.core")
+    if mx.default_device().type == mx.DeviceType.gpu:
+        return "gpu"
+    mx.disable_compile()
+    return "cpu"
 
 
 def load_model(folder: ModelFolder) -> tuple[Any, list[Any]]:
@@ -57,7 +70,6 @@ def _check_rope(model: Any, folder: ModelFolder) -> None:
 
 
 def _library(module: str) -> Any:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # it asks a hub about what it does not find
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,8 +17,9 @@ import numpy as np
 from ..errors import BackendError, CapacityError
 from ..model_folder import ModelFolder, open_model_folder
 from .folder_tokens import FolderTokens
-from .mlx_library import load_model, mlx_versions, need_mlx
+from .mlx_library import device, load_model, mlx_versions, need_mlx
 from .protocol import Feed, Logits, Work
+from .token_half import TokenHalf
 
 if TYPE_CHECKING:
     from .mlx_cells import Cells, Layer
@@ -36,7 +36,7 @@ LAST_TOKENS = {"gpu": 16, "cpu": 1}
 _MARK = b"mlx cells 1\n"  # before a sequence that was copied out
 
 
-class MlxLm:
+class MlxLm(TokenHalf):
     """See backends.protocol.TokenBackend. What MLX is asked happens on one thread of its own: its arrays belong to the
     thread that made them, and a server asks from several.
 
@@ -49,7 +49,7 @@ class MlxLm:
         self._thread = ThreadPoolExecutor(1, "mlx")
         self._model, self._layers, size, self._device = self._on_thread(_load, folder)
         self._tokens = FolderTokens(folder, size)
-        self._folder = folder
+        self._stored = _stored(folder)
         self.name = name or folder.path.resolve().name
         self.max_sequences = MAX_SEQUENCES
         self.context_tokens = folder.context_tokens
@@ -60,35 +60,6 @@ class MlxLm:
 
     def _on_thread(self, work: Callable[..., T], *words: Any) -> T:
         return self._thread.submit(work, *words).result()
-
-    # -- tokens -----------------------------------------------------------------------------------------------
-
-    @property
-    def vocabulary(self) -> Sequence[bytes]:
-        return self._tokens.vocabulary
-
-    @property
-    def marker_texts(self) -> tuple[str, ...]:
-        return self._tokens.marker_texts
-
-    @property
-    def chat_template(self) -> str | None:
-        return self._tokens.chat_template
-
-    @property
-    def special_tokens(self) -> Mapping[str, str]:
-        return self._tokens.special_tokens
-
-    @property
-    def end_tokens(self) -> frozenset[int]:
-        return self._tokens.end_tokens
-
-    @property
-    def begin_token(self) -> int | None:
-        return self._tokens.begin_token
-
-    def tokenize(self, text: str, *, special: bool) -> list[int]:
-        return self._tokens.tokenize(text, special=special)
 
     # -- evaluation -------------------------------------------------------------------------------------------
 
@@ -150,6 +121,7 @@ class MlxLm:
             last = [logits[0, -1].astype(mx.float32)] if wanted else []
             mx.eval(last, self._arrays)  # logits that nobody wants are never computed
         except (RuntimeError, ValueError) as error:  # e.g. a type that the device does not compute in
+            self._open(0)  # what it has begun to write would fail whatever reads it next: it is made anew
             raise BackendError(f"MLX could not evaluate the model: {error}", where=self.name) from error
         self.work.passes += 1
         self.work.tokens += len(tokens)
@@ -198,37 +170,37 @@ class MlxLm:
             "backend": "mlx",
             "library": mlx_versions(),
             "device": self._device,
-            "weights": self._weights,
+            "weights": self._stored,
             "cache": str(self._layers[0].dtype).rpartition(".")[2],
             "pass_tokens": PASS_TOKENS,
         }
 
-    @cached_property
-    def _weights(self) -> str:
-        """How most of the weights are stored, e.g. "bfloat16" or "8 bit"."""
-        quantised = self._folder.config.get("quantization")
-        if isinstance(quantised, Mapping) and "bits" in quantised:
-            return f"{quantised['bits']} bit"
-        sizes: dict[str, int] = {}
-        for tensor in (t for f in self._folder.files for t in f.tensors):
-            sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + math.prod(tensor.shape)
-        return max(sizes, key=sizes.__getitem__)
-
     def close(self) -> None:
-        self._on_thread(self._open, 0)
-        self._model = None
-        self._thread.shutdown()
+        if self._model is not None:
+            self._on_thread(self._open, 0)
+            self._model = None
+            self._thread.shutdown()
 
 
 def _load(folder: ModelFolder) -> tuple[Any, list[Layer], int, str]:
     """The model, its layers, how many logits it gives, and the device it runs on ("gpu" or "cpu")."""
-    import mlx.core as mx
-
     from .mlx_cells import look_at
 
+    runs_on = device()
     model, caches = load_model(folder)
     layers, size = look_at(model, caches, str(folder.path))
-    return model, layers, size, str(mx.default_device().type).rpartition(".")[2]
+    return model, layers, size, runs_on
+
+
+def _stored(folder: ModelFolder) -> str:
+    """How most of the weights are stored, e.g. "bfloat16" or "8 bit"."""
+    quantised = folder.whole.get("quantization")  # beside the part on the text model, where there is one
+    if isinstance(quantised, Mapping) and "bits" in quantised:
+        return f"{quantised['bits']} bit"
+    sizes: dict[str, int] = {}
+    for tensor in (t for f in folder.files for t in f.tensors):
+        sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + math.prod(tensor.shape)
+    return max(sizes, key=sizes.__getitem__)
 
 
 def _passes(tokens: Sequence[int], last: int) -> Iterator[tuple[Sequence[int], bool]]:

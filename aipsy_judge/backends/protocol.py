@@ -25,6 +25,10 @@ class Feed:
     tokens: Sequence[int]
     want_logits: bool = False
 
+    def __post_init__(self) -> None:
+        if not len(self.tokens):
+            raise ValueError("a feed of no tokens: its logits would be those of the feed before it")
+
 
 @dataclass(slots=True)
 class Work:
