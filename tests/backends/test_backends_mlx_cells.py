@@ -103,3 +103,35 @@ def test_a_model_whose_layers_keep_something_else_than_keys_and_values_is_refuse
     cache = type(kind, (), {"keep": keep, "max_size": 8})()
     with pytest.raises(WeightsError, match=kind):
         look_at(lambda tokens, cache: None, [cache], "here")
+
+
+class KVCache:
+    """What mlx-lm would use: only its name is looked at."""
+
+
+def test_layers_are_seen_with_the_wider_type_of_keys_and_values():
+    def model(tokens, cache):
+        cache[0].update_and_fetch(mx.zeros((1, 2, 1, 4), mx.bfloat16), mx.zeros((1, 2, 1, 3), mx.float32))
+        return mx.zeros((1, 1, 7))
+
+    (found,), size = look_at(model, [KVCache()], "here")
+    assert found == Layer((2, 4), (2, 3), mx.float32, None)
+    assert (found.cell_bytes, size) == ((8 + 6) * 4, 7)
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_layer_that_keeps_keys_and_values_other_than_once_a_pass_is_refused(times):
+    """Twice, the second would be written over the first without a word."""
+
+    def model(tokens, cache):
+        for _ in range(times):
+            cache[0].update_and_fetch(mx.zeros((1, 1, 1, 1)), mx.zeros((1, 1, 1, 1)))
+        return mx.zeros((1, 1, 7))
+
+    with pytest.raises(WeightsError, match=f"{times} times a pass"):
+        look_at(model, [KVCache()], "here")
+
+
+def test_a_model_that_asks_a_cache_for_something_else_is_refused_with_what_it_asked():
+    with pytest.raises(WeightsError, match="no attribute 'state'"):
+        look_at(lambda tokens, cache: cache[0].state, [KVCache()], "here")
