@@ -16,6 +16,7 @@ from .tensor_folder import CONFIG, INDEX, read_json, tensor_files
 
 TOKENIZER = "tokenizer.json"
 _TEMPLATE, _SETTINGS, _GENERATION = "chat_template.jinja", "tokenizer_config.json", "generation_config.json"
+_QUANTISED = "hf_quant_config.json"  # mlx-lm reads from it how weights are packed where config.json does not say
 _SMALL_BYTES = 64 * 2**20  # of a JSON file of settings; published ones have up to some hundred kB
 _TOKENIZER_BYTES = 512 * 2**20  # Gemma 4's has 32 MB
 
@@ -62,7 +63,7 @@ def open_model_folder(path: Path) -> ModelFolder:
 
 def model_files(path: Path) -> list[Path]:
     """Every file of a folder that has a part in what the model says, by name."""
-    names = {CONFIG, TOKENIZER, INDEX, _TEMPLATE, _SETTINGS, _GENERATION}
+    names = {CONFIG, TOKENIZER, INDEX, _TEMPLATE, _SETTINGS, _GENERATION, _QUANTISED}
     return sorted(p for p in path.iterdir() if p.name in names or p.suffix == ".safetensors")
 
 

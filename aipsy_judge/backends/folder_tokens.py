@@ -6,6 +6,7 @@ each other.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -34,6 +35,7 @@ class FolderTokens:
         self._tokenizer.no_truncation()
         self._added = {int(i): (t.content, t.special) for i, t in self._tokenizer.get_added_tokens_decoder().items()}
         self._folder, self._size = folder, size
+        self._one_at_a_time = threading.Lock()  # how a text is cut is a setting of the whole tokenizer
         self.name = folder.path.name
 
     @cached_property
@@ -74,12 +76,21 @@ class FolderTokens:
     @cached_property
     def end_tokens(self) -> frozenset[int]:
         own = self._tokenizer.token_to_id(self.special_tokens["eos_token"])
-        return self._folder.end_tokens | ({own} if own is not None else frozenset())
+        ends = self._folder.end_tokens | ({own} if own is not None else frozenset())
+        strange = sorted(t for t in ends if not 0 <= t < self._size)
+        if strange:
+            raise WeightsError(
+                f"token {strange[0]} is said to end an answer, the model has {self._size}",
+                where=str(self._folder.path),
+                hint="Settings and weights are of different models.",
+            )
+        return ends
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        # Where control tokens are not wanted, one that stands in a text is cut like any other text.
-        self._tokenizer.encode_special_tokens = not special
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        with self._one_at_a_time:
+            # Where control tokens are not wanted, one that stands in a text is cut like any other text.
+            self._tokenizer.encode_special_tokens = not special
+            return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _text(named: Any) -> str:
