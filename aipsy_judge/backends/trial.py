@@ -7,6 +7,7 @@ evaluates a few tokens, with bounds of time and memory. What became of it is rem
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -26,7 +27,8 @@ from ..model_folder import model_files, open_model_folder
 from .mlx_library import mlx_versions
 from .protocol import TokenBackend
 
-LEAST_SECONDS, BYTES_A_SECOND = 60.0, 50e6  # a slow disk reads so much
+LEAST_SECONDS, BYTES_A_SECOND = 60.0, 50e6  # of computing; and a slow disk reads so much
+BUSY = 10  # times as long by the clock, on a machine that is busy with something else
 # What the library takes beside the file: the vocabulary as texts, buffers of a small context.
 LEAST_BYTES = 3 * 2**30
 _SHIPPED = Path(__file__).resolve().parents[1] / "data"  # what comes with this package was tried when it was made
@@ -69,24 +71,26 @@ def try_files(model: Path, adapter: Path | None = None) -> str | None:
     files = model_files(model) if model.is_dir() else [Path(w) for w in words]
     size = sum(file.stat().st_size for file in files)
     seconds = LEAST_SECONDS + size / BYTES_A_SECOND
-    command = [sys.executable, "-m", __name__, str(LEAST_BYTES + 2 * size), *words]
+    command = [sys.executable, "-m", __name__, str(LEAST_BYTES + 2 * size), str(math.ceil(seconds)), *words]
     try:
         done = subprocess.run(
             command,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=seconds,
+            timeout=BUSY * seconds,
             check=False,
             # an assertion of the library's would start a debugger for its last words
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired:
-        return f"it was not done after {seconds:.0f} s"
+        return f"it was not done after {BUSY * seconds:.0f} s"
     except OSError as error:
         return f"it could not be started: {error.strerror or error}"
     if done.returncode == 0:
         return None
+    if sys.platform != "win32" and done.returncode == -signal.SIGXCPU:
+        return f"it was not done after {seconds:.0f} s of computing"
     if done.returncode < 0:
         return f"it was ended by {signal.Signals(-done.returncode).name}"
     return (done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"])[-1][:300]
@@ -100,6 +104,15 @@ def _bound_memory(most_bytes: int) -> None:
 
     resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _bound_time(most_seconds: int) -> None:
+    """Of the processor, not by the clock: a machine that does other work too is no fault of the file."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CPU, (most_seconds, most_seconds + 1))
 
 
 def _try(model: Path, adapter: Path | None) -> None:
@@ -145,8 +158,9 @@ if __name__ == "__main__":
     from ..errors import AipsyJudgeError
 
     _bound_memory(int(sys.argv[1]))
+    _bound_time(int(sys.argv[2]))
     try:
-        _try(Path(sys.argv[2]), Path(sys.argv[3]) if len(sys.argv) > 3 else None)
+        _try(Path(sys.argv[3]), Path(sys.argv[4]) if len(sys.argv) > 4 else None)
     except AipsyJudgeError as error:
         sys.exit(f"{error.message}")
     except MemoryError:
