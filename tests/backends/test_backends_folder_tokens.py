@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -80,26 +79,30 @@ def test_control_tokens_in_plain_text_stay_text() -> None:
         assert b"".join(tokens.vocabulary[t] for t in plain).decode() == " ".join(tokens.marker_texts)
 
 
-@pytest.fixture
-def quick_switches() -> Iterator[None]:
-    """Threads take turns as often as they can."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
+class Yielding:
+    """The real tokenizer, which lets other threads run as soon as it was told how to cut."""
+
+    def __init__(self, inner: Any) -> None:
+        object.__setattr__(self, "inner", inner)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.inner, name, value)
+        time.sleep(0.001)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
 
-def test_threads_that_cut_texts_in_different_ways_do_not_change_each_others(
-    tmp_path: Path, quick_switches: None
-) -> None:
+def test_threads_that_cut_texts_in_different_ways_do_not_change_each_others(tmp_path: Path) -> None:
     """A marker in a talk that became one because another thread was writing the template would be an injection."""
     tokens = FolderTokens(open_model_folder(write_small_folder(tmp_path / "small")), 260)
     text = "<|s|>" * 3
     wanted = {special: tokens.tokenize(text, special=special) for special in (False, True)}
     assert len(wanted[False]) > len(wanted[True]) == 3
+    tokens._tokenizer = Yielding(tokens._tokenizer)
 
     def wrong(special: bool) -> int:
-        return sum(tokens.tokenize(text, special=special) != wanted[special] for _ in range(5000))
+        return sum(tokens.tokenize(text, special=special) != wanted[special] for _ in range(50))
 
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(wrong, [True, False, True, False])) == [0, 0, 0, 0]
