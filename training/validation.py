@@ -32,10 +32,10 @@ class Round:
         return value
 
     @property
-    def figures(self) -> int:
-        """How many metrics and flags the agreement is a mean over."""
-        each = [*self.measures.get("metrics", {}).values(), *self.measures.get("flags", {}).values()]
-        return sum(one.get("icc") is not None for one in each)
+    def figures(self) -> frozenset[str]:
+        """The metrics and flags that the agreement is a mean over."""
+        each = {**self.measures.get("metrics", {}), **self.measures.get("flags", {})}
+        return frozenset(name for name, one in each.items() if one.get("icc") is not None)
 
     @property
     def whole(self) -> bool:
@@ -63,8 +63,8 @@ class Validation:
         Where some metric of a round has no figure that another round has, its mean is over easier company: it is never
         the best, whatever its mean.
         """
-        most = max((r.figures for r in self.rounds), default=0)
-        rivals = [r for r in self.rounds if r.whole and r.figures == most]
+        known = frozenset[str]().union(*(r.figures for r in self.rounds))
+        rivals = [r for r in self.rounds if r.whole and r.figures == known]
         return max(rivals, key=lambda r: (r.agreement or 0.0, -r.step), default=None)
 
     @property

@@ -192,6 +192,7 @@ def round_at(step: int, agreement: float, *figures: float | None, unread: int = 
         ([round_at(10, 0.9, 0.9, None), round_at(20, 0.4, 0.4, 0.4)], 20),
         ([round_at(10, 0.4, 0.4, 0.4, unread=2), round_at(20, 0.3, 0.3, 0.3, unread=1)], None),
         ([round_at(10, 0.9, 0.9, None), round_at(20, 0.4, 0.4, 0.4, unread=1)], None),
+        ([round_at(10, 0.4, 0.4, None), round_at(20, 0.9, None, 0.9)], None),  # as many figures, but other ones
     ],
 )
 def test_a_round_that_was_not_read_whole_or_lacks_a_figure_is_never_the_best(
