@@ -70,7 +70,8 @@ def _read(address: str, status: int, received: bytes) -> Answer:
     if not isinstance(data, Mapping) or not isinstance(text, str) or "error" in data:
         raise BackendError("the server's answer is not one of a chat", where=address)
     about = data.get("aipsy_judge")
-    if not isinstance(about, Mapping):
+    named = about.get("judge") if isinstance(about, Mapping) else None
+    if not isinstance(about, Mapping) or not isinstance(named, str) or not named:
         raise BackendError(
             "the answer does not say which judge gave it: it comes from another model",
             where=address,

@@ -69,7 +69,7 @@ class JudgeAPI(ModelAPI):
             raise InputError("nothing was asked", where=self.model_name)
         chat = Chat(tuple(_said(m) for m in input), _schema(config), config.max_tokens)
         found = await self._answer(chat, config)
-        output = ModelOutput.from_content(model=str(found.about.get("judge", self.model_name)), content=found.text)
+        output = ModelOutput.from_content(model=str(found.about["judge"]), content=found.text)
         output.usage = ModelUsage(
             input_tokens=found.tokens.prompt,
             output_tokens=found.tokens.answer,

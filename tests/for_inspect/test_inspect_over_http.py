@@ -42,6 +42,8 @@ def test_a_whole_answer_is_taken_with_its_tokens_and_its_judge():
     ("answer", "words"),
     [
         ({k: v for k, v in WHOLE.items() if k != "aipsy_judge"}, "does not say which judge gave it"),
+        ({**WHOLE, "aipsy_judge": {}}, "does not say which judge gave it"),
+        ({**WHOLE, "aipsy_judge": {"judge": None}}, "does not say which judge gave it"),
         (WHOLE | {"done_reason": "length"}, "not whole"),
         (WHOLE | {"done_reason": "load", "message": {"content": ""}}, "not whole"),
         ({k: v for k, v in WHOLE.items() if k != "done_reason"}, "not whole"),
