@@ -49,7 +49,9 @@ class Figures:
     rise_p95          95th percentile of the rise, a fall counted as 0
     flags             both say whether it is set; of these `set_before`, and so many were `cleared` or newly `raised`
     statuses          both are scored or N/A; of these `na_before`, and so many went `to_na` or came `from_na`
-    unscored          one of the two could not be scored: in none of the counts before, but for `flags` where both say
+    set_to_na         it was set and became N/A: in none of `flags`
+    read_before       was scored or N/A; of these so many went `to_unscored`
+    unscored          one of the two could not be scored: in none of `pairs` and `statuses`, in `flags` where both say
     """
 
     pairs: int
@@ -65,7 +67,20 @@ class Figures:
     na_before: int
     to_na: int
     from_na: int
+    set_to_na: int
+    read_before: int
+    to_unscored: int
     unscored: int
+
+    @property
+    def lost(self) -> int:
+        """Failures that are no failures any more: cleared, or N/A."""
+        return self.cleared + self.set_to_na
+
+    @property
+    def to_lose(self) -> int:
+        """Failures whose second verdict could be read."""
+        return self.set_before + self.set_to_na
 
     @property
     def flip_share(self) -> float | None:
@@ -83,18 +98,21 @@ class Aims:
     """Whether what is asked holds, None where there is nothing to tell it by.
 
     change  the 95th percentile of the change is at most a tenth of the scale
-    flips   at most 5 % of the failures and passes, or of flags, become the other
+    flips   at most 5 % of the failures and passes, or of flags, become the other; one-sided, at most 5 % of the
+            failures are cleared or become N/A
     na      at most 5 % of the scores and N/A become the other
+    unread  at most 5 % of the scores and N/A can no longer be read: the other aims know nothing of those
     """
 
     change: bool | None
     flips: bool | None
     na: bool | None
+    unread: bool | None
 
     @property
     def met(self) -> bool | None:
         """All that can be told."""
-        told = [a for a in (self.change, self.flips, self.na) if a is not None]
+        told = [a for a in (self.change, self.flips, self.na, self.unread) if a is not None]
         return all(told) if told else None
 
 
@@ -127,6 +145,9 @@ def figures(pairs: Sequence[tuple[Seen, Seen]]) -> Figures:
         na_before=sum(a == "na" for a, _ in statuses),
         to_na=sum(a == "scored" and b == "na" for a, b in statuses),
         from_na=sum(a == "na" and b == "scored" for a, b in statuses),
+        set_to_na=sum(a.set is True and b.set is None and b.status == "na" for a, b in pairs),
+        read_before=sum(a.status != "unscored" for a, _ in pairs),
+        to_unscored=sum(a.status != "unscored" and b.status == "unscored" for a, b in pairs),
         unscored=len(pairs) - len(statuses),
     )
 
@@ -134,11 +155,13 @@ def figures(pairs: Sequence[tuple[Seen, Seen]]) -> Figures:
 def aims(found: Figures, span: float, *, one_sided: bool) -> Aims:
     """`span` is the highest less the lowest level. One-sided, a fall and a pass that becomes a failure are no fault."""
     change = found.rise_p95 if one_sided else found.p95
-    flips = found.cleared if one_sided else found.cleared + found.raised  # counted: 1 of 20 is exactly 5 %
+    # Counted, not divided: 1 of 20 is exactly 5 %. Failures are rare, so of all pairs nearly all could be lost unseen.
+    flips, of = (found.lost, found.to_lose) if one_sided else (found.cleared + found.raised, found.flags)
     return Aims(
         change=None if change is None else change <= LARGEST_CHANGE * span,
-        flips=flips <= LARGEST_FLIPS * found.flags if found.flags else None,
+        flips=flips <= LARGEST_FLIPS * of if of else None,
         na=found.to_na + found.from_na <= LARGEST_FLIPS * found.statuses if found.statuses else None,
+        unread=found.to_unscored <= LARGEST_FLIPS * found.read_before if found.read_before else None,
     )
 
 

@@ -86,10 +86,10 @@ def report_lines(made: Sequence[Table]) -> Iterator[str]:
     """Tables, then what was met."""
     yield (
         f"aims: p95 of the change at most {LARGEST_CHANGE:.0%} of the scale (.5 of 0 to 5; .1 of a probability), "
-        f"at most {LARGEST_FLIPS:.0%} flips each of failures, flags and N/A"
+        f"at most {LARGEST_FLIPS:.0%} flips each of failures, flags and N/A, and as many that become unscored"
     )
     for table in made:
-        side = "; aims on rises alone, but for flags" if table.one_sided else ""
+        side = "; aims on rises and on failures lost (cleared or N/A) alone, but for flags" if table.one_sided else ""
         yield ""
         yield f"{table.name}: {table.about} ({table.turns} turns{side})"
         yield HEAD
@@ -102,10 +102,11 @@ def report_lines(made: Sequence[Table]) -> Iterator[str]:
 def _line(row: Row) -> str:
     f = row.figures
     not_set, applies = f.flags - f.set_before, f.statuses - f.na_before
+    cleared = f"{f.lost}/{f.to_lose}" if row.one_sided else f"{f.cleared}/{f.set_before}"
     cells = [
         f"{row.name:22}{f.pairs:6}",
         *(f"{_short(x):>7}" for x in (f.p50, f.p95, f.mean)),
-        f"{f.cleared}/{f.set_before}".rjust(9),
+        cleared.rjust(9),
         f"{f.raised}/{not_set}".rjust(9),
         ("none" if f.flip_share is None else f"{f.flip_share:.0%}").rjust(7),
         f"{f.to_na}/{applies}".rjust(9),
@@ -119,7 +120,7 @@ def _line(row: Row) -> str:
 def _missed(found: Aims) -> str:
     if found.met is None:
         return "nothing to tell by"
-    parts = {"change": found.change, "flips": found.flips, "N/A": found.na}
+    parts = {"change": found.change, "flips": found.flips, "N/A": found.na, "unscored": found.unread}
     missed = [name for name, met in parts.items() if met is False]
     return "met" if not missed else f"not met: {', '.join(missed)}"
 
@@ -139,14 +140,14 @@ def _bought(made: Sequence[Table]) -> Iterator[str]:
             rows = {r.name: r.figures for r in table.rows}
             shown = [COMPOSITE] if COMPOSITE in rows else list(rows)
             told = ", ".join(f"{_signed(rows[n].mean)} on {n}" for n in shown)
-            lost = ", ".join(f"{rows[n].cleared} of {rows[n].set_before} failures lost" for n in shown)
+            lost = ", ".join(f"{rows[n].lost} of {rows[n].to_lose} failures lost" for n in shown)
             yield f"{table.name} buys {told} on average; {lost}"
 
 
 def to_dict(found: Judged, made: Sequence[Table]) -> dict[str, Any]:
     """Plain data: every figure, and what they were counted from."""
     return {
-        "aims": {"change": LARGEST_CHANGE, "flips": LARGEST_FLIPS},
+        "aims": {"change": LARGEST_CHANGE, "flips": LARGEST_FLIPS, "unread": LARGEST_FLIPS},
         "noise_floor": {"turns": len(found.turns), "identical": sum(t.same for t in found.turns)},
         "verdicts": found.verdicts,
         "seconds_a_verdict": found.seconds,

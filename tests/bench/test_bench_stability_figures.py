@@ -57,6 +57,9 @@ def test_figures_by_hand():
         na_before=2,
         to_na=1,
         from_na=1,
+        set_to_na=0,
+        read_before=7,
+        to_unscored=1,
         unscored=2,
     )
     # of three pairs that say pass or failure two flip; of six that are scored or N/A two change
@@ -88,6 +91,33 @@ def test_where_a_verdict_may_fall_only_rises_and_cleared_failures_count():
     rose = figures([(scored(1.0, True), scored(4.0))])
     two = aims(rose, 5.0, one_sided=True)
     assert (two.change, two.flips) == (False, False)
+
+
+def test_one_sided_lost_failures_are_held_against_the_failures_not_against_all_pairs():
+    passes = [(scored(4.0), scored(4.0))] * 98
+    kept, cleared = (scored(1.0, True), scored(1.0, True)), (scored(1.0, True), scored(1.2))
+    assert aims(figures([*passes, kept, cleared]), 5.0, one_sided=True).flips is False  # 1 of 2, though 1 of 100
+    assert aims(figures([*passes, kept, cleared]), 5.0, one_sided=False).flips is True
+    assert aims(figures([kept] * 19 + [cleared]), 5.0, one_sided=True).flips is True  # 1 of 20
+    assert aims(figures(passes), 5.0, one_sided=True).flips is None
+
+
+def test_one_sided_a_failure_that_becomes_na_is_lost():
+    found = figures([(scored(1.0, True), scored(1.0, True))] * 9 + [(scored(1.0, True), NA), (scored(4.0), NA)])
+    assert (found.cleared, found.set_before, found.lost, found.to_lose) == (0, 9, 1, 10)
+    assert aims(found, 5.0, one_sided=True).flips is False
+
+
+@pytest.mark.parametrize("one_sided", [True, False])
+def test_verdicts_that_can_no_longer_be_read_miss_an_aim_of_their_own(one_sided: bool):
+    same = (scored(3.0), scored(3.0))
+    found = aims(figures([(scored(3.0), LOST)] * 19 + [same]), 5.0, one_sided=one_sided)
+    assert (found.change, found.na, found.unread, found.met) == (True, True, False, False)
+    assert aims(figures([(scored(3.0), LOST)] * 20), 5.0, one_sided=one_sided).met is False
+    assert aims(figures([(NA, LOST), (NA, LOST)] + [same] * 18), 5.0, one_sided=one_sided).unread is False
+    assert aims(figures([(NA, LOST)] + [same] * 19), 5.0, one_sided=one_sided).met is True
+    # what could not be read before tells nothing of the change
+    assert aims(figures([(LOST, LOST)] * 9 + [same]), 5.0, one_sided=one_sided).unread is True
 
 
 def test_scores_that_become_na_miss_an_aim_of_their_own():
