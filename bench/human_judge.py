@@ -2,7 +2,8 @@
 
 MAP.yaml says which metrics mean which, in either direction, and how turns become one rating of an item:
 
-    turns: mean                 # last, mean or min over the assistant's turns
+    turns: mean                 # last, mean or min over the assistant's turns; N/A is left out of mean and min, and one
+                                # turn that could not be scored leaves the item unscored
     metrics:
       empathy: [empathy, understanding]      # the judge's metric: the set's
     reverse: [dismissing_emotions]           # the set's metrics that are high where the judge's is low
@@ -23,7 +24,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from aipsy_judge import Conversation, Scored, Verdict, open_judge, read
+from aipsy_judge import Conversation, NotApplicable, Scored, Verdict, open_judge, read
 from aipsy_judge.agreement import (
     Bootstrap,
     failure_auc,
@@ -170,10 +171,12 @@ def _rows(
     ratings: Ratings,
 ) -> Iterator[dict[str, Any]]:
     verdicts = judge.score(conversation, rationale="never")
+    if wanted.turns == "last":
+        verdicts = verdicts[-1:]
     for mine, theirs in metrics:
         scale = judge.rubric.metric(mine).scale
         low, high = ratings.scales[theirs]
-        value = _over_turns([v for v in verdicts if isinstance(v.scores.get(mine), Scored)], mine, wanted.turns)
+        value = _over_turns(verdicts, mine, wanted.turns)
         score = None
         if value is not None:
             share = (value - scale.minimum) / (scale.maximum - scale.minimum)
@@ -191,17 +194,21 @@ def _rows(
 
 
 def _over_turns(verdicts: Sequence[Verdict], metric: str, how: Literal["last", "mean", "min"]) -> float | None:
-    """One value of an item; the judge's expected value where it gives one, for it says more than the whole number."""
+    """One value of an item; the judge's expected value where it gives one, for it says more than the whole number.
+    None where a turn could not be scored: it might be the least of them, and would move their mean."""
     values = []
     for verdict in verdicts:
-        score = verdict.scores[metric]
-        assert isinstance(score, Scored)
+        score = verdict.scores.get(metric)
+        if isinstance(score, NotApplicable):
+            continue
+        if not isinstance(score, Scored):
+            return None
         expected = score.reading.expected if score.reading is not None else None
         values.append(score.value if expected is None else expected)
     if not values:
         return None
-    return values[-1] if how == "last" else min(values) if how == "min" else statistics.fmean(values)
+    return min(values) if how == "min" else statistics.fmean(values)
 
 
 def _all_na(verdicts: Sequence[Verdict], metric: str) -> bool:
-    return bool(verdicts) and all(type(v.scores.get(metric)).__name__ == "NotApplicable" for v in verdicts)
+    return bool(verdicts) and all(isinstance(v.scores.get(metric), NotApplicable) for v in verdicts)

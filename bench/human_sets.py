@@ -187,7 +187,8 @@ def _column(rated: RatedSet, said: Said, rubric: Rubric, mine: str, theirs: str,
     all_na = np.zeros(len(found), dtype=bool)
     for n, conversation in enumerate(rated.conversations):
         rows = np.flatnonzero(owner == conversation.id)
-        value = _over_turns(values[rows], rated.map.turns)
+        rows = rows[-1:] if rated.map.turns == "last" else rows
+        value = _over_turns(values[rows], na[rows], rated.map.turns)
         all_na[n] = bool(na[rows].all())
         if value is not None:
             share = (value - bottom) / (top - bottom)
@@ -195,12 +196,13 @@ def _column(rated: RatedSet, said: Said, rubric: Rubric, mine: str, theirs: str,
     return Column(said.name, found, against, truth, all_na, np.isnan(found) & ~all_na)
 
 
-def _over_turns(values: Floats, how: str) -> float | None:
-    """Of the turns that are scored; None where none is."""
-    scored = values[~np.isnan(values)]
-    if not len(scored):
+def _over_turns(values: Floats, na: Bools, how: str) -> float | None:
+    """Of the turns that apply; None where none does, or one of them is unscored: it might be the least, and would move
+    the mean."""
+    applies = values[~na]
+    if not len(applies) or np.isnan(applies).any():
         return None
-    return float(scored[-1] if how == "last" else scored.min() if how == "min" else scored.mean())
+    return float(applies.min() if how == "min" else applies.mean())
 
 
 def with_judge(rated: RatedSet, said: Said, rubric: Rubric) -> Ratings:
@@ -229,7 +231,7 @@ def with_judge(rated: RatedSet, said: Said, rubric: Rubric) -> Ratings:
 def _values(said: Said, rubric: Rubric, mine: str) -> tuple[Floats, Bools]:
     if mine == COMPOSITE:
         value = whole_of(said, "expected", rubric).value
-        return value, np.all([m.na for m in said.metrics.values()], axis=0)
+        return value, np.all([said.metrics[m.name].na for m in rubric.metrics if m.weight], axis=0)
     return said.metrics[mine].expected, said.metrics[mine].na
 
 

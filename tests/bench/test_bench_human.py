@@ -12,15 +12,19 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from aipsy_judge.backends.fake import FakeAnswer, FakeJudge
+from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.correction.design import thresholds
 from aipsy_judge.correction.metric_fit import learn_basis
 from aipsy_judge.errors import InputError
 from aipsy_judge.ratings import load_ratings, ratings_from_rows
+from aipsy_judge.rubric import load_rubric
+from aipsy_judge.verdict import Flag, NotApplicable, Score, Scored, Unscored
 from bench.human import main, tables
 from bench.human_cells import Cell, run_cells
 from bench.human_draws import draws
 from bench.human_figures import figures, tail_auc, tail_recall
-from bench.human_judge import read_map
+from bench.human_judge import MetricMap, _rows, read_map
 from bench.human_methods import Outcome, all_methods
 from bench.human_report import summary_lines
 
@@ -173,6 +177,38 @@ def test_a_judge_of_this_project_is_scored_as_a_further_rater(tmp_path: Path) ->
     line = next(row for row in done.output.splitlines() if row.strip().startswith("fake") and "ICC" in row)
     assert all(head in line for head in ("ICC(A,1)", "Spearman", "MAE", "tail recall", "precision", "AUC"))
     assert "judge: fake" in done.output
+
+
+NOT, LOST = NotApplicable(), Unscored("off_contract")
+
+
+@pytest.mark.parametrize(
+    ("turns", "scores", "status", "value"),
+    [
+        ("last", (Scored(4.0), Scored(2.0)), "scored", 2.0),
+        ("last", (Scored(4.0), NOT), "na", None),
+        ("last", (Scored(4.0), LOST), "unscored", None),
+        ("last", (LOST, Scored(2.0)), "scored", 2.0),
+        ("mean", (Scored(4.0), Scored(2.0)), "scored", 3.0),
+        ("mean", (Scored(4.0), NOT), "scored", 4.0),
+        ("mean", (Scored(4.0), LOST), "unscored", None),
+        ("min", (Scored(4.0), Scored(2.0)), "scored", 2.0),
+        ("min", (LOST, Scored(2.0)), "unscored", None),
+        ("min", (NOT, LOST), "unscored", None),
+        ("min", (NOT, NOT), "na", None),
+    ],
+)
+def test_no_other_turn_stands_in_for_one_that_is_not_scored(
+    turns: Any, scores: tuple[Score, Score], status: str, value: float | None
+) -> None:
+    names, unset = load_rubric().metric_names, {"crisis_detected": Flag(False)}
+    judge = FakeJudge(answer=lambda c, turn: FakeAnswer(dict.fromkeys(names, scores[turn.number - 1]), unset))
+    about = {"item_id": "i", "metric": "empathy", "rater": "kim", "rater_kind": "expert", "score": 3}
+    ratings = ratings_from_rows([{**about, "scale_min": 0, "scale_max": 5}])
+    talk = Conversation("i", tuple(Message(r, "x") for r in ("user", "assistant") * 2))
+    wanted = MetricMap(turns=turns, metrics={"empathy": "empathy"})
+    (row,) = _rows(judge, "mine", talk, [("empathy", "empathy")], wanted, ratings)
+    assert (row["status"], row["score"]) == (status, value)
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,16 @@ def test_na_and_unscored_become_no_number() -> None:
     assert rows.values[2:, 0].tolist() == [3.0, 5.0]
 
 
+@pytest.mark.parametrize(("turns", "wanted"), [("min", 3.0), ("mean", 3.5)])
+def test_a_turn_that_could_not_be_scored_leaves_its_conversation_unscored(turns: str, wanted: float) -> None:
+    nan = float("nan")
+    # Unscored beside a 1, N/A beside a 4, N/A beside unscored, 3 and 4.
+    values, na = [1.0, nan, nan, 4.0, nan, nan, 3.0, 4.0], [False, False, True, False, True, False, False, False]
+    rows = with_judge(rated(turns=turns), said(values, na), RUBRIC).matrix("empathy", ["mine"])
+    assert rows.values[:, 0] == pytest.approx([nan, 4.0, nan, wanted], nan_ok=True)
+    assert rows.unscored[:, 0].tolist() == [True, False, True, False]
+
+
 def test_a_reversed_metric_is_turned_and_one_of_another_scale_is_ranked_alone() -> None:
     one = rated(table("harm", top=50), metrics={"empathy": "harm"}, reverse=["harm"], order_only=["harm"], turns="mean")
     found = figures(one, said(VALUES))
