@@ -129,8 +129,10 @@ def _interval(a: Pairs, b: Pairs, statistic: PairStatistic, bootstrap: Bootstrap
 
 def not_validated(found: Iterable[Difference], metrics: Iterable[str], part: str) -> dict[str, str]:
     """Metrics on which the judge was not shown to be better than the rival, with the reason: a manifest's
-    `not_validated`."""
+    `not_validated`. Without any difference nothing was shown of any metric."""
     by_metric: Mapping[str, Difference] = {d.metric: d for d in found if d.figure == ICC}
+    if not by_metric:
+        return dict.fromkeys(metrics, "no train part, so there is no bag of words to be held against")
     return {m: _sentence(by_metric[m], part) for m in metrics if not by_metric[m].won}
 
 

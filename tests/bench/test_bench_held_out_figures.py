@@ -245,6 +245,12 @@ def test_what_was_not_shown_has_its_figures_in_one_sentence() -> None:
     assert "empathy" not in told
 
 
+def test_without_a_bag_of_words_no_metric_is_validated() -> None:
+    told = not_validated([], RUBRIC.metric_names, "test")
+    assert set(told) == set(RUBRIC.metric_names)
+    assert set(told.values()) == {"no train part, so there is no bag of words to be held against"}
+
+
 def test_nothing_in_common_is_told_as_such() -> None:
     judge = contestant(np.full(6, np.nan), na=np.zeros(6))
     found = differences(judge, contestant(np.arange(6.0) % 6), held_alone(np.arange(6.0) % 6), RUBRIC, ground(6, 50))
