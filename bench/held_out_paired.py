@@ -28,7 +28,8 @@ ICC, AUC = "icc", "auc"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """mine - theirs of one figure on `n` items of `groups` groups; None with a `reason` where it is undefined."""
+    """mine - theirs of one figure on `n` items of `groups` groups; None with a `reason` where it is undefined. Of the
+    `known` items that the reference tells, so many the judge `told`."""
 
     metric: str
     figure: str
@@ -41,11 +42,18 @@ class Difference:
     n: int
     groups: int
     reason: str | None
+    told: int
+    known: int
 
     @property
     def won(self) -> bool:
         """The whole interval lies above 0."""
         return self.low is not None and self.low > 0
+
+    @property
+    def chosen(self) -> bool:
+        """The judge told fewer than half of the items: it may have chosen those that it does well on."""
+        return 2 * self.told < self.known
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"won": self.won}
@@ -90,8 +98,10 @@ def _difference(
     a = ground.pairs(np.where(both, mine, np.nan), truth, held.weights)
     b = ground.pairs(np.where(both, theirs, np.nan), truth, held.weights)
     name = (metric, figure, rival)
+    alone = ground.pairs(mine, truth, held.weights)
+    seen = (len(alone), len(alone) + alone.dropped)
     if not len(a):
-        return Difference(*name, None, None, None, None, None, 0, 0, "no item that both and the reference tell")
+        return Difference(*name, None, None, None, None, None, 0, 0, "no item that both and the reference tell", *seen)
     values, reasons = [], []
     for pairs in (a, b):
         reason = statistic.why_not(pairs)
@@ -101,11 +111,11 @@ def _difference(
     if reason is None and None in values:
         reason = "its denominator is 0"
     if values[0] is None or values[1] is None:
-        return Difference(*name, values[0], values[1], None, None, None, len(a), a.occupied, reason)
+        return Difference(*name, values[0], values[1], None, None, None, len(a), a.occupied, reason, *seen)
     spread = _interval(a, b, statistic, ground.bootstrap)
     low, high = (spread.low, spread.high) if spread is not None else (None, None)
     why = spread.reason if spread is not None else None
-    return Difference(*name, values[0], values[1], values[0] - values[1], low, high, len(a), a.occupied, why)
+    return Difference(*name, values[0], values[1], values[0] - values[1], low, high, len(a), a.occupied, why, *seen)
 
 
 def _value(pairs: Pairs, statistic: PairStatistic) -> float | None:
@@ -128,15 +138,21 @@ def _interval(a: Pairs, b: Pairs, statistic: PairStatistic, bootstrap: Bootstrap
 
 
 def not_validated(found: Iterable[Difference], metrics: Iterable[str], part: str) -> dict[str, str]:
-    """Metrics on which the judge was not shown to be better than the rival, with the reason: a manifest's
-    `not_validated`. Without any difference nothing was shown of any metric."""
+    """Metrics on which the judge was not shown to be better than the rival, or scored fewer than half of the items that
+    the target scores, with the reason: a manifest's `not_validated`.
+    Without any difference nothing was shown of any metric."""
     by_metric: Mapping[str, Difference] = {d.metric: d for d in found if d.figure == ICC}
     if not by_metric:
         return dict.fromkeys(metrics, "no train part, so there is no bag of words to be held against")
-    return {m: _sentence(by_metric[m], part) for m in metrics if not by_metric[m].won}
+    return {m: _sentence(by_metric[m], part) for m in metrics if by_metric[m].chosen or not by_metric[m].won}
 
 
 def _sentence(d: Difference, part: str) -> str:
+    if d.chosen:
+        return (
+            f"scored only {d.told} of {d.known} replies of the {part} part that the target scores: with fewer than "
+            f"half nothing is shown against a {d.rival}"
+        )
     where = f"on {d.n} replies of the {part} part ({d.groups} conversations)"
     if d.difference is None or d.mine is None or d.theirs is None:
         return f"not shown to be better than a {d.rival} {where}: {d.reason}"

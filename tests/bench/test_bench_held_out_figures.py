@@ -231,7 +231,8 @@ def test_a_rival_is_not_let_off_an_item_by_calling_it_not_applicable() -> None:
 
 
 def difference(metric: str, low: float | None) -> Difference:
-    return Difference(metric, ICC, "bag of words", 0.5, 0.4, 0.1, low, 0.3, 20, 9, None if low is not None else "few")
+    why = None if low is not None else "few"
+    return Difference(metric, ICC, "bag of words", 0.5, 0.4, 0.1, low, 0.3, 20, 9, why, 20, 20)
 
 
 def test_what_was_not_shown_has_its_figures_in_one_sentence() -> None:
@@ -257,7 +258,26 @@ def test_nothing_in_common_is_told_as_such() -> None:
     one = next(d for d in found if (d.metric, d.figure) == ("empathy", ICC))
     assert one.difference is None
     assert one.n == 0
-    assert "no item" in not_validated(found, ["empathy"], "test")["empathy"]
+    assert one.reason == "no item that both and the reference tell"
+    assert not_validated(found, ["empathy"], "test")["empathy"].startswith("scored only 0 of 6 replies")
+
+
+@pytest.mark.parametrize(("scored", "validated"), [(20, True), (19, False)])
+def test_a_judge_that_scores_fewer_than_half_of_the_items_does_not_validate_itself(
+    scored: int, validated: bool
+) -> None:
+    random = np.random.default_rng(1)
+    # 42 replies, of which the target scores 40; the judge is right on those that it chose, the rival is noise.
+    truth = np.concatenate([random.uniform(0, 5, 40), [NAN, NAN]])
+    mine = np.where(np.arange(42) < scored, truth, NAN)
+    mine[40:] = 3.0
+    rival = contestant(random.uniform(0, 5, 42), name="rival")
+    found = differences(contestant(mine, na=np.isnan(mine)), rival, held_alone(truth), RUBRIC, ground(42, 100))
+    one = next(d for d in found if (d.metric, d.figure) == ("empathy", ICC))
+    assert (one.won, one.told, one.known) == (True, scored, 40)
+    told = not_validated(found, ["empathy"], "test")
+    wanted = "scored only 19 of 40 replies of the test part that the target scores: with fewer than half nothing is"
+    assert told == {} if validated else told["empathy"].startswith(wanted)
 
 
 # in words
