@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,21 @@ def measure_held_out(judge: str | None, seed: int, json_path: Path | None, told:
 def wanted_of(judge: str, seed: int, told: Mapping[str, Any]) -> Wanted:
     """From the values of the options."""
     same = ("rivals", "adapter", "contract", "part", "work", "verdicts", "most", "resamples", "free")
-    options = JudgeOptions(threads=told["threads"], unblessed=told["unblessed"])
-    return Wanted(judge, **{key: told[key] for key in same}, seed=seed, options=options)
+    return Wanted(judge, **{key: told[key] for key in same}, seed=seed, options=judge_options(told))
+
+
+def judge_options(told: Mapping[str, Any]) -> JudgeOptions:
+    """From the values of the options."""
+    return JudgeOptions(threads=told["threads"], unblessed=told["unblessed"])
+
+
+def refuse_unheeded(told: Mapping[str, Any], where: str, heeded: Collection[str] = ()) -> None:
+    """UsageError naming the options on how to judge that are given and would change nothing."""
+    defaults = {"adapter": None, "contract": None, "unblessed": False, "threads": 1}
+    defaults |= {"verdicts": None, "most": None, "free": None, "points": False}
+    lost = [f"--{name}" for name, usual in defaults.items() if name not in heeded and told[name] != usual]
+    if lost:
+        raise click.UsageError(f"{where} nothing heeds {', '.join(lost)}")
 
 
 def lines(found: Found) -> Iterator[str]:

@@ -26,7 +26,7 @@ from aipsy_judge.errors import AipsyJudgeError, RatingsError
 from aipsy_judge.ratings import Ratings, load_ratings, reference_raters
 from aipsy_judge.strict_json import dumps
 
-from .held_out_command import held_out_options, measure_held_out
+from .held_out_command import held_out_options, judge_options, measure_held_out, refuse_unheeded
 from .human_cells import run_cells
 from .human_judge import JudgeRun, add_judge, agreement, agreement_lines
 from .human_report import cell_lines, summary_lines, to_dict
@@ -137,10 +137,14 @@ def _with_judge(
     """The table with the judge as one more rater; and, where rivals are wanted or no person rated the set, all figures
     of judge and rivals against its reference."""
     if judge is None:
+        refuse_unheeded(told, "without --judge")
         return ratings, {}
     if told["against_rivals"] or not reference_raters(ratings, experts):
         return measure_set(ratings, experts, judge, items, map_path, seed, told)
-    return add_judge(ratings, JudgeRun.make(judge, items, map_path), click.echo), {}
+    heeded = ("adapter", "contract", "unblessed", "threads")
+    refuse_unheeded(told, "with PATHS that people rated and no --against-rivals", heeded)
+    asked = JudgeRun.make(judge, items, map_path, told["adapter"], told["contract"], judge_options(told))
+    return add_judge(ratings, asked, click.echo), {}
 
 
 def _write(path: Path | None, data: dict[str, Any]) -> None:

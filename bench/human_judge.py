@@ -17,7 +17,7 @@ import gzip
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ from aipsy_judge.agreement.estimate import Estimate
 from aipsy_judge.agreement.wording import figure
 from aipsy_judge.correction.metric_data import MetricData
 from aipsy_judge.errors import InputError, RatingsError
-from aipsy_judge.judge import Judge
+from aipsy_judge.judge import Judge, JudgeOptions
 from aipsy_judge.ratings import Ratings, merge_ratings, ratings_from_rows
 from aipsy_judge.rubric import Rubric
 
@@ -60,17 +60,27 @@ class MetricMap(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class JudgeRun:
-    """What to score, with whom, and what it means."""
+    """What to score, with whom (adapter, contract, options: as open_judge takes them), and what it means."""
 
     name: str
     conversations: tuple[Conversation, ...]
     map: MetricMap
+    adapter: Path | None = None
+    contract: str | None = None
+    options: JudgeOptions = field(default_factory=JudgeOptions)
 
     @staticmethod
-    def make(name: str, items: Path | None, map_path: Path | None) -> JudgeRun:
+    def make(
+        name: str,
+        items: Path | None,
+        map_path: Path | None,
+        adapter: Path | None,
+        contract: str | None,
+        options: JudgeOptions,
+    ) -> JudgeRun:
         if items is None or map_path is None:
             raise InputError("--judge needs --items (what to score) and --map (what its metrics mean)")
-        return JudgeRun(name, tuple(conversations_of(items)), read_map(map_path))
+        return JudgeRun(name, tuple(conversations_of(items)), read_map(map_path), adapter, contract, options)
 
 
 def read_map(path: Path) -> MetricMap:
@@ -105,7 +115,7 @@ def add_judge(ratings: Ratings, run: JudgeRun, say: Callable[[str], None]) -> Ra
     if not conversations:
         raise RatingsError(f"no conversation has the id of a rated item, such as {ratings.items[0]}")
     rows: list[dict[str, Any]] = []
-    with open_judge(run.name) as judge:
+    with open_judge(run.name, contract=run.contract, adapter=run.adapter, options=run.options) as judge:
         metrics = pairs_of(run.map, judge.rubric, ratings)
         rater = f"{judge.lane.judge} ({judge.lane.contract})"
         for number, conversation in enumerate(conversations, start=1):

@@ -212,6 +212,37 @@ def test_no_other_turn_stands_in_for_one_that_is_not_scored(
 
 
 @pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (["--adapter", "a.gguf", "--threads", "2"], "without --judge nothing heeds --adapter, --threads"),
+        (["--contract", "compact", "--unblessed"], "without --judge nothing heeds --contract, --unblessed"),
+        (["--judge", "fake", "--verdicts", "v.jsonl", "--most", "3"], "nothing heeds --verdicts, --most"),
+        (["--judge", "fake", "--free", "3", "--points"], "nothing heeds --free, --points"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(tmp_path: Path, given: list[str], named: str) -> None:
+    from aipsy_judge.ratings import write_ratings
+
+    write_ratings(small_table(8), tmp_path / "r.csv")
+    done = CliRunner().invoke(main, [str(tmp_path / "r.csv"), *given], terminal_width=200)
+    assert done.exit_code == 2
+    assert named in done.output
+
+
+def test_the_judge_of_rated_items_is_opened_as_the_options_say(tmp_path: Path) -> None:
+    from aipsy_judge.ratings import write_ratings
+
+    write_ratings(small_table(8), tmp_path / "r.csv")
+    talk = [{"role": "user", "content": "I am tired."}, {"role": "assistant", "content": "That sounds hard."}]
+    (tmp_path / "items.jsonl").write_text(json.dumps({"item_id": "i0", "conversation": talk}) + "\n")
+    (tmp_path / "map.yaml").write_text(yaml.safe_dump({"metrics": {"empathy": "empathy"}}))
+    words = [str(tmp_path / "r.csv"), "--items", str(tmp_path / "items.jsonl"), "--map", str(tmp_path / "map.yaml")]
+    done = CliRunner().invoke(main, [*words, "--judge", "fake", "--adapter", str(tmp_path / "worn.gguf")])
+    assert done.exit_code == 1  # the stand-in wears nothing
+    assert "adapter" in done.output
+
+
+@pytest.mark.parametrize(
     "text", ["- a", "metrics: 3", "turns: first\nmetrics: {a: b}", "metrics: {a: b}\nmore: 1", ": ["]
 )
 def test_a_map_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
