@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 
 import pytest
 from server_at_work import TALK, WARM_UP, at_work, bench_body, bench_text
@@ -22,19 +21,6 @@ ASSISTANT = [{"role": "user", "content": "I failed."}, {"role": "assistant", "co
 def server():
     with at_work(FakeJudge(), answer_as_own=True) as work:
         yield work
-
-
-class Held:
-    """A judge that waits, one conversation after another, until it is let through."""
-
-    def __init__(self):
-        self.begun, self.open = threading.Semaphore(0), threading.Event()
-        self.judge = FakeJudge(answer=self._answer)
-
-    def _answer(self, conversation, turn):
-        self.begun.release()
-        assert self.open.wait(30)
-        return drawn_answer(RUBRIC, conversation.content_hash)
 
 
 # -- what a client of Ollama finds ---------------------------------------------------------------------------
