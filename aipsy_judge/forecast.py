@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from itertools import islice
 from .conversation import Conversation
 from .errors import CapacityError
 from .local_judge import LocalJudge
+from .peak_memory import peak_bytes
 
 # Conversations whose tokens are counted; the rest is taken to be like them.
 COUNTED = 50
@@ -98,17 +98,7 @@ def _probe(judge: LocalJudge, conversation: Conversation) -> _Timing:
     head = tokens[0] - tokens[1]
     # Not the difference of the two times: on a busy machine that may well be negative.
     start, per_token = seconds[0] * head / max(1, tokens[0]), seconds[1] / max(1, planned - head)
-    return _Timing(head, start, per_token, cells * judge.backend.cell_bytes, _peak_bytes())
-
-
-def _peak_bytes() -> int:
-    """The most memory that this process has held."""
-    if sys.platform == "win32":
-        return 0
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # bytes on macOS, KiB on Linux
+    return _Timing(head, start, per_token, cells * judge.backend.cell_bytes, peak_bytes())
 
 
 def _first_turns(conversation: Conversation) -> Conversation:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import platform
-import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +22,7 @@ import numpy as np
 from aipsy_judge.agreement import Bootstrap
 from aipsy_judge.atomic import check_writable, write_text
 from aipsy_judge.competence import competence_map
+from aipsy_judge.peak_memory import peak_bytes
 from aipsy_judge.ratings import make_yardstick, read_ratings
 
 GENERATORS = ("gpt-x", "claude-x", "gemini-x", "qwen-x", "human")
@@ -75,7 +74,7 @@ def measure(items: int, judges: int, metrics: int, turns: int, resamples: int) -
         "read_cpu_seconds": round(read[1] - begun[1], 2),
         "map_seconds": round(done[0] - read[0], 2),
         "map_cpu_seconds": round(done[1] - read[1], 2),
-        "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _UNITS_A_GIB, 3),
+        "peak_gib": round(peak_bytes() / (1 << 30), 3),
         "agreement_figures": figures,
         "python": platform.python_version(),
         "machine": platform.machine(),
@@ -85,9 +84,6 @@ def measure(items: int, judges: int, metrics: int, turns: int, resamples: int) -
 def _clocks() -> tuple[float, float]:
     """The wall clock, and the time this process has spent on all cores: what counts when others use the machine."""
     return time.perf_counter(), time.process_time()
-
-
-_UNITS_A_GIB = 1 << 30 if sys.platform == "darwin" else 1 << 20  # bytes on macOS, KiB on Linux
 
 
 @click.command()

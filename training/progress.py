@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
+from aipsy_judge.peak_memory import peak_bytes
 from aipsy_judge.strict_json import dumps, loads
 
 FILE = "log.jsonl"
@@ -69,10 +69,7 @@ def memory_bytes() -> int:
     """Peak so far: what was reserved on the CUDA device, elsewhere the process's resident set."""
     if torch.cuda.is_available():
         return int(torch.cuda.max_memory_reserved())
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return peak_bytes()
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
