@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import llama_cpp
@@ -154,14 +154,24 @@ def _render_each(template: str, special: Mapping[str, str]) -> None:
             raise WeightsError(f"its chat template writes {len(text)} characters around {len(roles)} messages")
 
 
-if __name__ == "__main__":
+def _fault_of_trial(words: Sequence[str]) -> str | None:
     from ..errors import AipsyJudgeError
 
+    try:
+        _try(Path(words[0]), Path(words[1]) if len(words) > 1 else None)
+    except AipsyJudgeError as error:
+        return error.message
+    except MemoryError:
+        return "it wanted more memory than a file of this size can need"
+    return None
+
+
+if __name__ == "__main__":
     _bound_memory(int(sys.argv[1]))
     _bound_time(int(sys.argv[2]))
-    try:
-        _try(Path(sys.argv[3]), Path(sys.argv[4]) if len(sys.argv) > 4 else None)
-    except AipsyJudgeError as error:
-        sys.exit(f"{error.message}")
-    except MemoryError:
-        sys.exit("it wanted more memory than a file of this size can need")
+    fault = _fault_of_trial(sys.argv[3:])
+    if fault is not None:
+        print(fault, file=sys.stderr, flush=True)
+    # At once: a library whose work was broken off may abort while the process is taken down, and then its signal
+    # would be all that is heard of the fault.
+    os._exit(0 if fault is None else 1)
