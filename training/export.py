@@ -9,7 +9,6 @@ pass.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ import click
 from aipsy_judge.errors import EXIT_GATE, EXIT_OK, InputError
 
 from .base_folder import base_folder
+from .child import run_child
 from .export_verify import Proof, passed, validation_texts, verify
 from .program import recipe_program
 from .recipe import Recipe
@@ -33,7 +33,7 @@ Run = Callable[[Sequence[str]], int]
 
 def run_program(words: Sequence[str]) -> int:
     """`python -m WORDS...` with this Python, its output where ours goes; its exit code."""
-    return subprocess.run([sys.executable, "-m", *words], check=False).returncode
+    return run_child([sys.executable, "-m", *words])
 
 
 class Job:

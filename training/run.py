@@ -8,7 +8,6 @@ that was killed goes on with the same command; what rests on nothing that change
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import click
 
 from aipsy_judge.errors import EXIT_INTERRUPTED
 
+from .child import run_child
 from .data_files import inputs
 from .program import recipe_program
 from .provenance import RECIPE, record
@@ -36,7 +36,7 @@ def commands(recipe: Recipe, out: Path, until: str | None = None) -> list[list[s
 def run(programs: Sequence[Sequence[str]]) -> int:
     """The exit code of the first program that fails, else 0."""
     for program in programs:
-        code = subprocess.run(program, check=False).returncode
+        code = run_child(program)
         if code != 0:
             # Killed by a signal: as a shell reports it.
             return EXIT_INTERRUPTED if code == -2 else code if code > 0 else 128 - code
