@@ -81,7 +81,7 @@ def bag_of_words(
 ) -> tuple[Said, Mapping[str, Any]]:
     """What a WordBag says of the items, and what was chosen for it; taken from the journal `kept` if it was learnt from
     the same texts and targets there."""
-    learnt = [[i.id, _text(i), asdict(i.target)] for i in train]
+    learnt = [[i.id, i.group, _text(i), asdict(i.target)] for i in train]  # groups make the folds
     library = stats_library("sklearn").__version__
     key = key_of(BAG, VERSION, library, rubric.hash, learnt, [_text(i) for i in items])
     with Kept(kept) as shelf:

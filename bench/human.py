@@ -28,12 +28,13 @@ from aipsy_judge.strict_json import dumps
 
 from .held_out_command import held_out_options, judge_options, measure_held_out, refuse_unheeded
 from .human_cells import run_cells
-from .human_judge import JudgeRun, add_judge, agreement, agreement_lines
+from .human_judge import JudgeRun, add_judge, agreement, agreement_lines, conversations_of, read_map, regrouped
 from .human_report import cell_lines, summary_lines, to_dict
 from .human_set_command import measure_set
 
 ANCHORS = (10, 30, 100, 300)
 TAIL_SHARE = 0.4
+HEEDED = ("adapter", "contract", "unblessed", "threads")
 
 
 def tables(ratings: Ratings, experts: tuple[str, ...], metrics: tuple[str, ...], severity: bool) -> list[MetricData]:
@@ -104,13 +105,16 @@ def main(
             check_writable(json_path)
         ratings, of_set = _with_judge(load_ratings(paths), experts, judge, items, map_path, seed, held_out)
         found = tables(ratings, experts, metrics, severity) if reference_raters(ratings, experts) or not of_set else []
+        mapped = read_map(map_path) if map_path is not None else None
+        if mapped is not None and items is not None:
+            found = regrouped(found, ratings, mapped, conversations_of(items))
     except AipsyJudgeError as error:
         hint = f"\n  next: {error.hint}" if error.hint else ""
         raise click.ClickException(f"{error}{hint}") from error
     if not found:
         _write(json_path, {"set": of_set})
         return
-    agreed = agreement(found)
+    agreed = agreement(found, mapped.order_only if mapped is not None else ())
     for line in agreement_lines(agreed):
         click.echo(line)
     begun = time.perf_counter()
@@ -140,9 +144,11 @@ def _with_judge(
         refuse_unheeded(told, "without --judge")
         return ratings, {}
     if told["against_rivals"] or not reference_raters(ratings, experts):
+        refuse_unheeded(
+            told, "with PATHS and rivals", ("adapter", "contract", "unblessed", "threads", "verdicts", "most")
+        )
         return measure_set(ratings, experts, judge, items, map_path, seed, told)
-    heeded = ("adapter", "contract", "unblessed", "threads")
-    refuse_unheeded(told, "with PATHS that people rated and no --against-rivals", heeded)
+    refuse_unheeded(told, "with PATHS that people rated and no --against-rivals", HEEDED)
     asked = JudgeRun.make(judge, items, map_path, told["adapter"], told["contract"], judge_options(told))
     return add_judge(ratings, asked, click.echo), {}
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 import gzip
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -125,15 +126,33 @@ def add_judge(ratings: Ratings, run: JudgeRun, say: Callable[[str], None]) -> Ra
     return merge_ratings([ratings, ratings_from_rows(rows, where=rater)])
 
 
-def agreement(tables: Sequence[MetricData]) -> dict[str, dict[str, dict[str, Estimate]]]:
-    """metric -> judge -> figure: against the experts, all rated items, 95 % intervals by conversation."""
+def regrouped(
+    tables: Sequence[MetricData], ratings: Ratings, wanted: MetricMap, conversations: Sequence[Conversation]
+) -> list[MetricData]:
+    """The tables with the groups that the map names in the conversations' metadata; an item that is none of them is a
+    group of its own."""
+    if wanted.group is None:
+        return list(tables)
+    named = {c.id: str(c.metadata.get(wanted.group, c.id)) for c in conversations}
+    numbers = {name: n for n, name in enumerate(sorted({named.get(i, i) for i in ratings.items}))}
+    groups = np.array([numbers[named.get(i, i)] for i in ratings.items], dtype=np.int32)
+    return [replace(data, groups=groups[data.index]) for data in tables]
+
+
+def agreement(
+    tables: Sequence[MetricData], order_only: Collection[str] = ()
+) -> dict[str, dict[str, dict[str, Estimate]]]:
+    """metric -> judge -> figure: against the experts, all rated items, 95 % intervals by conversation. Of a metric in
+    `order_only`, whose scale says something else, what compares ranks alone."""
     found: dict[str, dict[str, dict[str, Estimate]]] = {}
     for data in tables:
         low, high = data.scale
         critical = low + data.cut * (high - low) + JUST_ABOVE
         expert = low + data.expert * (high - low)
         found[data.metric] = {
-            name: _agreement(low + data.panel.judges[:, j] * (high - low), expert, data.groups, critical)
+            name: _agreement(
+                low + data.panel.judges[:, j] * (high - low), expert, data.groups, critical, data.metric in order_only
+            )
             for j, name in enumerate(data.judges)
         }
     return found
@@ -149,8 +168,13 @@ def agreement_lines(found: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -
     yield ""
 
 
-def _agreement(scores: Any, expert: Any, groups: Any, critical: float) -> dict[str, Estimate]:
+def _agreement(scores: Any, expert: Any, groups: Any, critical: float, ranks_alone: bool) -> dict[str, Estimate]:
     pairs, often = make_pairs(scores, expert, groups=groups), Bootstrap(resamples=RESAMPLES)
+    if ranks_alone:
+        return {
+            "Spearman": spearman(pairs, bootstrap=often),
+            "AUC": failure_auc(pairs, critical=critical, bootstrap=often),
+        }
     both = [[a, b] for a, b in zip(scores, expert, strict=True)]
     return {
         "ICC(A,1)": icc(both, groups=groups, bootstrap=often),

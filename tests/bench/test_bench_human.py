@@ -218,6 +218,7 @@ def test_no_other_turn_stands_in_for_one_that_is_not_scored(
         (["--contract", "compact", "--unblessed"], "without --judge nothing heeds --contract, --unblessed"),
         (["--judge", "fake", "--verdicts", "v.jsonl", "--most", "3"], "nothing heeds --verdicts, --most"),
         (["--judge", "fake", "--free", "3", "--points"], "nothing heeds --free, --points"),
+        (["--judge", "fake", "--against-rivals", "--points"], "with PATHS and rivals nothing heeds --points"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(tmp_path: Path, given: list[str], named: str) -> None:

@@ -18,7 +18,8 @@ from aipsy_judge.errors import RatingsError
 from aipsy_judge.ratings import Ratings, load_ratings, ratings_from_rows, write_ratings
 from bench.held_out_said import FlagSaid, MetricSaid, Said
 from bench.human import main
-from bench.human_judge import MetricMap, conversations_of, pairs_of, read_map
+from bench.human import tables as human_tables
+from bench.human_judge import MetricMap, agreement, conversations_of, pairs_of, read_map, regrouped
 from bench.human_sets import RatedSet, _mean, rated_set, set_figures, set_lines, sets_to_dict, with_judge
 
 HERE = Path(__file__).parents[2]
@@ -181,6 +182,18 @@ def test_at_most_so_many_conversations_are_drawn_and_what_belongs_together_is_re
     assert [r.group for r in whole.replies] == ["f0", "f0", "f1", "f1"]
     with pytest.raises(RatingsError, match="no conversation has the id"):
         rated_set(table(), (), told, [Conversation("other", talks()[0].messages)], None, 14)
+
+
+def test_the_table_of_all_judges_heeds_the_map_too() -> None:
+    whole = table(expert=True)
+    wanted = MetricMap.model_validate({"metrics": {"empathy": "empathy"}, "order_only": ["empathy"], "group": "file"})
+    plain = human_tables(whole, ("kim",), (), False)
+    assert len(set(plain[0].groups.tolist())) == 4
+    grouped = regrouped(plain, whole, wanted, talks())
+    assert len(set(grouped[0].groups.tolist())) == 2
+    assert grouped[0].groups[0] == grouped[0].groups[1] != grouped[0].groups[2]
+    assert set(agreement(grouped, wanted.order_only)["empathy"]["a"]) == {"Spearman", "AUC"}
+    assert {"ICC(A,1)", "MAE"} < set(agreement(grouped)["empathy"]["a"])
 
 
 @pytest.mark.slow
