@@ -9,7 +9,7 @@ from pathlib import Path
 from .errors import WeightsError
 from .file_hash import file_sha256 as file_sha256
 from .file_hash import remember_sha256 as remember_sha256
-from .judge_folder import judge_folder, open_folder
+from .judge_folder import file_of, judge_folder, open_folder
 from .known_judges import KnownJudge, fit, installed_at, known_judges
 from .machine import this_machine
 from .manifest import Manifest, read_manifest
@@ -110,7 +110,9 @@ def _best_installed() -> Weights:
             continue
         folder = judge_folder(judge.name)
         if folder is not None:
-            if read_manifest(folder).blessed:
+            manifest = read_manifest(folder)
+            # A shipped judge's base comes with a package that may not be installed.
+            if manifest.blessed and all(file_of(folder, file) is not None for file in manifest.files):
                 return _of_folder(folder, unblessed=False)
             continue  # nobody asked for it by name, and so not by its bare file either
         path = installed_at(judge)

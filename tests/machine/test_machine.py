@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from judge_manifests import manifest_data, write_judge
 
-from aipsy_judge.errors import InputError, WeightsError
+from aipsy_judge.errors import InputError, ManifestError, WeightsError
 from aipsy_judge.known_judges import fit, known_judge, known_judges
 from aipsy_judge.machine import GIB, Gpu, Machine, memory_bytes, nvidia_gpus, parse_system_info, this_machine
 from aipsy_judge.weights import find_weights
@@ -136,6 +136,16 @@ def test_a_judge_that_is_not_blessed_is_not_the_default_by_its_bare_file_either(
     data = manifest_data(name="aipsy-judge-1.0", blessed=False, verify=None)
     write_judge(large_judge_here.parent / "aipsy-judge-1.0", data)
     assert find_weights(None).name == "smollm2-untrained"
+
+
+def test_a_judge_whose_base_is_in_no_package_here_is_not_the_default(large_judge_here, monkeypatch):
+    monkeypatch.setattr("aipsy_judge.weights.this_machine", lambda: machine(64, system="Darwin arm64"))
+    data = manifest_data(name="aipsy-judge-1.0")
+    data["files"][0]["package"] = "no-such-package"
+    write_judge(large_judge_here.parent / "aipsy-judge-1.0", data)
+    assert find_weights(None).name == "smollm2-untrained"
+    with pytest.raises(ManifestError, match="not in the package no-such-package"):
+        find_weights("aipsy-judge-1.0")
 
 
 def test_a_known_judges_file_given_by_path_is_asked_by_its_own_contract(large_judge_here, tmp_path):
