@@ -58,8 +58,8 @@ def batch_masks(window: int | None, batch: Batch) -> Any:
     return {"full_attention": full, SLIDING: within_window(batch.visible, batch.position_ids, window)[:, None]}
 
 
-def hidden_states(model: nn.Module, batch: Batch) -> Tensor:
-    """(B, T, H) of a batch of rows, after the last norm.
+def hidden_states(model: nn.Module, batch: Batch, states: Tensor | None = None) -> Tensor:
+    """(B, T, H) of a batch of rows, after the last norm. `states` (B, T, H): instead of the tokens' embeddings.
 
     `model` is called as it is wrapped (DDP and FSDP gather their weights there), asked for the logits of a single
     place a row, and what its layers gave is caught on the way to the head.
@@ -71,8 +71,9 @@ def hidden_states(model: nn.Module, batch: Batch) -> Tensor:
     caught: list[Tensor] = []
     handle = found.inner.register_forward_hook(lambda module, args, output: caught.append(output.last_hidden_state))
     try:
+        shown = {"input_ids": batch.input_ids} if states is None else {"inputs_embeds": states}
         model(
-            input_ids=batch.input_ids,
+            **shown,
             position_ids=batch.position_ids,
             attention_mask=batch_masks(found.window, batch),
             use_cache=False,

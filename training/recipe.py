@@ -239,6 +239,10 @@ class Train(Section):
         default=None,
         description="rows of one conversation are laid over one another up to so many tokens, 16 and up; null: not",
     )
+    keep_trunk: bool = Field(
+        default=False,
+        description="true or false: keep the states that enter the first adapted layer from one epoch to the next",
+    )
     loss: Literal["auto", "chunked", "liger", "plain"] = Field(
         default="auto", description="auto (liger on CUDA, else chunked), chunked, liger (CUDA) or plain"
     )

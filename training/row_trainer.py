@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .backbone import backbone, hidden_states
 from .collate import Batch, collate
+from .kept_trunk import KeptTrunk
 from .loss import Kind, soft_cross_entropy
 from .rows import Row
 
@@ -23,7 +24,8 @@ else:
     from trl import SFTTrainer as _Trainer
 
 _FIELDS = ("input_ids", "position_ids", "visible", "row", "at", "tokens", "shares", "weights")
-COUNT = "row_tokens"  # tokens of the batch without its padding
+LENGTHS = "row_lengths"  # (B,) tokens of each row, without the padding
+SHOWN = "shown"  # (B,) which rows these are
 
 
 class NonFiniteLossError(Exception):
@@ -38,16 +40,20 @@ def row_collator(rows: Sequence[Row], pad_token: int) -> Any:
     """Examples {"index": i} -> the tensors of a batch of rows."""
 
     def together(examples: Sequence[Mapping[str, int]]) -> dict[str, Tensor]:
-        chosen = [rows[example["index"]] for example in examples]
+        shown = [example["index"] for example in examples]
+        chosen = [rows[index] for index in shown]
         batch = collate(chosen, pad_token)
-        count = torch.tensor(sum(len(row.tokens) for row in chosen))
-        return {**{name: getattr(batch, name) for name in _FIELDS}, COUNT: count}
+        about = {LENGTHS: torch.tensor([len(row.tokens) for row in chosen]), SHOWN: torch.tensor(shown)}
+        return {**{name: getattr(batch, name) for name in _FIELDS}, **about}
 
     return together
 
 
 class RowTrainer(_Trainer):  # type: ignore[misc]
-    """`rows` are what the data set's indices mean; `loss_kind`: see loss.py. Everything else is trl's."""
+    """`rows` are what the data set's indices mean; `loss_kind`: see loss.py; `trunk`: keeps what does not change, where
+    there is one. Everything else is trl's."""
+
+    trunk: KeptTrunk | None = None
 
     def __init__(self, *args: Any, rows: Sequence[Row], pad_token: int, loss_kind: Kind, **words: Any) -> None:
         super().__init__(*args, data_collator=row_collator(rows, pad_token), **words)
@@ -71,11 +77,11 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
     ) -> Tensor:
         assert not return_outputs
         batch = Batch(**{name: inputs[name] for name in _FIELDS}, kinds=())
-        self.tokens_seen += int(inputs[COUNT])
+        self.tokens_seen += int(inputs[LENGTHS].sum())
         found = backbone(self.accelerator.unwrap_model(model))
         head = found.head.full_tensor() if hasattr(found.head, "full_tensor") else found.head
         total = soft_cross_entropy(
-            batch.predicting(hidden_states(model, batch)),
+            batch.predicting(self._states(model, batch, inputs)),
             head.detach(),
             batch.tokens,
             batch.shares,
@@ -89,6 +95,11 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
         # gradients are averaged over processes, the weights were summed over them
         normalised: Tensor = total / weight.to(total.dtype) * self.args.world_size
         return normalised
+
+    def _states(self, model: Any, batch: Batch, inputs: Mapping[str, Tensor]) -> Tensor:
+        if self.trunk is None:
+            return hidden_states(model, batch)
+        return self.trunk.hidden_states(model, batch, inputs[SHOWN].tolist(), inputs[LENGTHS].tolist())
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         self._metrics["train"].clear()  # trl's own, of the loss it would have computed

@@ -29,6 +29,7 @@ from .data_files import conversations
 from .first_batch import settle_first_batch
 from .hf_tokens import base_tokens
 from .judging import Exam, judge
+from .kept_trunk import KeptTrunk
 from .last_good import LastGood
 from .lora import adapt, without_gradient
 from .lora import lines as adapter_lines
@@ -76,6 +77,7 @@ def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
         validation = Validation(part, short, recipe.validation, base, say)
     trainer = make_trainer(recipe, model, exam.tokens.tokenizer, rows, part, device)
     settle_first_batch(trainer, recipe, device, say)
+    trainer.trunk = kept_trunk(recipe, model, rows, say)
     fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, model, recipe))
     finish(recipe, trainer, exam, validation, part, base, say)
 
@@ -110,6 +112,17 @@ def _on_host(recipe: Recipe) -> int:
     from .memory_parts import predict
 
     return predict(recipe, sizes_of(recipe)[1]).staged
+
+
+def kept_trunk(recipe: Recipe, model: Any, rows: list[Row], say: Say) -> KeptTrunk | None:
+    """None unless the recipe asks for it. InputError where it cannot be had."""
+    if not recipe.train.keep_trunk:
+        return None
+    if _processes() > 1:
+        raise InputError("several processes share the layers: none can be left out", where="train.keep_trunk")
+    trunk = KeptTrunk(model, rows, recipe.memory.host_gb)
+    say(f"layers 0 to {trunk.first - 1} are computed once a row; their states take {trunk.bytes / 1e9:.2f} GB")
+    return trunk
 
 
 def make_exam(recipe: Recipe, out: Path, base: Path) -> Exam:

@@ -184,6 +184,21 @@ def test_an_adapter_that_learnt_nothing_is_no_result(project: Path, tmp_path: Pa
         train(recipe, out, silent)
 
 
+def test_kept_states_change_nothing_of_a_run(project: Path, tmp_path: Path) -> None:
+    """Two epochs and more of an adapter beside the upper layers, sliding and full ones, their lower layers computed
+    each time and once."""
+    upper = ("train.steps=16", r"lora.modules=.*layers\.[345]\.self_attn\.(q|o)_proj")
+    told: list[str] = []
+    recipe, computed = prepared(project, tmp_path / "computed", *upper)
+    train(recipe, computed, silent)
+    recipe, kept = prepared(project, tmp_path / "kept", *upper, "train.keep_trunk=true")
+    train(recipe, kept, told.append)
+    assert any(line.startswith("layers 0 to 2 are computed once a row") for line in told)
+    assert losses(kept) == pytest.approx(losses(computed), rel=1e-6)
+    for name, tensor in weights(computed / "sft" / "adapter").items():
+        torch.testing.assert_close(weights(kept / "sft" / "adapter")[name], tensor, rtol=1e-5, atol=1e-7)
+
+
 def test_without_rows_there_is_nothing_to_train_on(project: Path, tmp_path: Path) -> None:
     recipe, out = prepared(project, tmp_path / "run")
     (out / "rows" / "train.jsonl").write_text("")
@@ -198,7 +213,8 @@ def test_the_token_that_pads_trains_nothing_even_if_it_ends_a_turn(project: Path
     batch = row_collator(rows, end)([{"index": n} for n in range(6)])
     trained = sum(len(r.targets) for r in rows)
     assert len(batch["weights"]) == trained
-    assert int(batch[row_trainer.COUNT]) == sum(len(r.tokens) for r in rows)
+    assert batch[row_trainer.LENGTHS].tolist() == [len(r.tokens) for r in rows]
+    assert batch[row_trainer.SHOWN].tolist() == list(range(6))
     assert all(int(a) < len(rows[int(r)].tokens) for r, a in zip(batch["row"], batch["at"], strict=True))
 
 
