@@ -187,6 +187,10 @@ class Lora(Section):
     dropout: Annotated[Number, Field(ge=0, lt=1)] = Field(default=0.0, description="0 up to 1; 0 with experts: true")
     experts: bool = Field(default=False, description="true or false: adapt the stacked tensors of routed experts too")
     expert_rank: Annotated[int, Field(ge=1, le=1024)] = Field(default=2, description="rank per expert, 1 to 1024")
+    start: Literal["random", "ridge"] = Field(
+        default="random",
+        description="random, or ridge (rows of A that tell the targets already, see training/ridge_start.py)",
+    )
     modules: Text = Field(
         default="default",
         description="default (attention and dense MLP), or a regular expression over whole module names",

@@ -49,6 +49,11 @@ def row_collator(rows: Sequence[Row], pad_token: int) -> Any:
     return together
 
 
+def batch_of(inputs: Mapping[str, Tensor]) -> Batch:
+    """What the collator's tensors are; their kinds are not known any more."""
+    return Batch(**{name: inputs[name] for name in _FIELDS}, kinds=())
+
+
 class RowTrainer(_Trainer):  # type: ignore[misc]
     """`rows` are what the data set's indices mean; `loss_kind`: see loss.py; `trunk`: keeps what does not change, where
     there is one. Everything else is trl's."""
@@ -76,12 +81,12 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Tensor:
         assert not return_outputs
-        batch = Batch(**{name: inputs[name] for name in _FIELDS}, kinds=())
+        batch = batch_of(inputs)
         self.tokens_seen += int(inputs[LENGTHS].sum())
         found = backbone(self.accelerator.unwrap_model(model))
         head = found.head.full_tensor() if hasattr(found.head, "full_tensor") else found.head
         total = soft_cross_entropy(
-            batch.predicting(self._states(model, batch, inputs)),
+            batch.predicting(self.states(model, batch, inputs)),
             head.detach(),
             batch.tokens,
             batch.shares,
@@ -96,7 +101,8 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
         normalised: Tensor = total / weight.to(total.dtype) * self.args.world_size
         return normalised
 
-    def _states(self, model: Any, batch: Batch, inputs: Mapping[str, Tensor]) -> Tensor:
+    def states(self, model: Any, batch: Batch, inputs: Mapping[str, Tensor]) -> Tensor:
+        """(B, T, H) of a batch of rows, after the last norm; from what is kept where there is a trunk."""
         if self.trunk is None:
             return hidden_states(model, batch)
         return self.trunk.hidden_states(model, batch, inputs[SHOWN].tolist(), inputs[LENGTHS].tolist())

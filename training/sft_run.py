@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from aipsy_judge.strict_json import dumps
 
 from .adapter_files import load_weights, save_adapter
 from .backbone import backbone, hidden_states, logits_of
+from .begin import begin, kept_trunk, processes, start, the_device
 from .collate import collate
 from .curves import FILE as CURVES
 from .curves import draw
@@ -29,12 +29,9 @@ from .data_files import conversations
 from .first_batch import settle_first_batch
 from .hf_tokens import base_tokens
 from .judging import Exam, judge
-from .kept_trunk import KeptTrunk
 from .last_good import LastGood
-from .lora import adapt, without_gradient
-from .lora import lines as adapter_lines
+from .lora import without_gradient
 from .loss import chosen_kind
-from .model import load_base
 from .progress import FILE as LOG
 from .progress import Progress, read_log
 from .quiet import without_notices
@@ -70,7 +67,7 @@ def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
     model = begin(recipe, base, device, say)
     exam = make_exam(recipe, out, base)
     validation = None
-    if _processes() > 1:
+    if processes() > 1:
         say("several processes: the validation part is not judged, and no temperatures are fitted")
     elif recipe.validation.every is not None and exam.items:
         short = exam.shortened(recipe.validation.units, recipe.seed)
@@ -78,51 +75,10 @@ def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
     trainer = make_trainer(recipe, model, exam.tokens.tokenizer, rows, part, device)
     settle_first_batch(trainer, recipe, device, say)
     trainer.trunk = kept_trunk(recipe, model, rows, say)
+    if last_whole_checkpoint(part / CHECKPOINTS) is None:
+        start(recipe, trainer, rows, say)
     fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, model, recipe))
     finish(recipe, trainer, exam, validation, part, base, say)
-
-
-def the_device() -> torch.device:
-    """CUDA where there is one, then Apple's, else the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda", torch.cuda.current_device())
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-
-def begin(recipe: Recipe, base: Path, device: torch.device, say: Say) -> Any:
-    """The base with a fresh adapter; says what is adapted."""
-    loaded = load_base(
-        base,
-        precision=recipe.train.precision,
-        device=device,
-        base_bits=recipe.memory.base_bits,
-        on_host=_on_host(recipe),
-    )
-    model = adapt(loaded, recipe.lora, recipe.seed)
-    for line in adapter_lines(model):
-        say(line)
-    return model
-
-
-def _on_host(recipe: Recipe) -> int:
-    """Layers whose experts wait in the machine's memory: as predicted; the first longest batch corrects it."""
-    if recipe.memory.base_bits != 4:
-        return 0
-    from .memory import sizes_of
-    from .memory_parts import predict
-
-    return predict(recipe, sizes_of(recipe)[1]).staged
-
-
-def kept_trunk(recipe: Recipe, model: Any, rows: list[Row], say: Say) -> KeptTrunk | None:
-    """None unless the recipe asks for it. InputError where it cannot be had."""
-    if not recipe.train.keep_trunk:
-        return None
-    if _processes() > 1:
-        raise InputError("several processes share the layers: none can be left out", where="train.keep_trunk")
-    trunk = KeptTrunk(model, rows, recipe.memory.host_gb)
-    say(f"layers 0 to {trunk.first - 1} are computed once a row; their states take {trunk.bytes / 1e9:.2f} GB")
-    return trunk
 
 
 def make_exam(recipe: Recipe, out: Path, base: Path) -> Exam:
@@ -284,7 +240,7 @@ def finish(
     """Keep the best adapter, fit temperatures on the validation part, draw the curves, drop what was for resuming."""
     model = trainer.model
     named = recipe.base.gguf or recipe.base.checkpoint
-    if _processes() > 1:
+    if processes() > 1:
         state = trainer.accelerator.get_state_dict(model)  # gathered from all of them
         if trainer.accelerator.is_main_process:
             save_adapter(
@@ -335,14 +291,9 @@ def _keep_last_good(out: Path, base: Path, model: Any, recipe: Recipe) -> Path:
     return folder
 
 
-def _processes() -> int:
-    """How many compute together. Several hold parts of the model, with which the engine cannot judge."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
 def _wait_for_the_first() -> None:
     """The first process makes the stage's folder; the others wait until it has."""
-    if _processes() > 1:
+    if processes() > 1:
         from accelerate import PartialState
 
         PartialState().wait_for_everyone()

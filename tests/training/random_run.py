@@ -56,17 +56,21 @@ def run_on_random_weights(
 
 
 def _trainer(recipe: Recipe, model: Any, out: Path, device: torch.device) -> RowTrainer:
-    from tokenizers import Tokenizer, models
-    from transformers import PreTrainedTokenizerFast
-
     from training.sft_run import make_trainer
 
-    words = Tokenizer(models.WordLevel({"<pad>": 0, "<eos>": 1, "<unk>": 2}, unk_token="<unk>"))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
     vocabulary = model.get_base_model().config.vocab_size
     count = recipe.train.batch * recipe.train.accumulate
     rows = [_row(recipe.render.max_tokens, vocabulary, number) for number in range(count)]
-    return make_trainer(recipe, model, tokenizer, rows, out, device)
+    return make_trainer(recipe, model, word_tokenizer(), rows, out, device)
+
+
+def word_tokenizer() -> Any:
+    """One that pads and ends, for trainers of rows that are tokens already."""
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel({"<pad>": 0, "<eos>": 1, "<unk>": 2}, unk_token="<unk>"))
+    return PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
 
 
 def _row(length: int, vocabulary: int, number: int) -> Row:

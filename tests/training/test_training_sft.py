@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from aipsy_judge.base_record import RECORD, base_record
 from aipsy_judge.errors import InputError, JudgeError
-from training import row_trainer
+from training import ridge_start, row_trainer
 from training.adapter_files import WEIGHTS
 from training.last_good import LastGood
 from training.progress import FILE as LOG
@@ -197,6 +197,23 @@ def test_kept_states_change_nothing_of_a_run(project: Path, tmp_path: Path) -> N
     assert losses(kept) == pytest.approx(losses(computed), rel=1e-6)
     for name, tensor in weights(computed / "sft" / "adapter").items():
         torch.testing.assert_close(weights(kept / "sft" / "adapter")[name], tensor, rtol=1e-5, atol=1e-7)
+
+
+def test_a_run_from_directions_that_tell_goes_on_from_what_it_learnt_not_from_the_start(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ridge_start, "FEWEST", 15)
+    words = ("lora.start=ridge", "train.save_every=2")
+    told: list[str] = []
+    recipe, whole = prepared(project, tmp_path / "whole", *words)
+    train(recipe, whole, told.append)
+    assert any(line.startswith("start: rows of A of") for line in told)
+    recipe, stopped = prepared(project, tmp_path / "stopped", *words)
+    _train_until(recipe, stopped, "step 5/6")
+    told.clear()
+    train(recipe, stopped, told.append)
+    assert not any(line.startswith("start:") for line in told)
+    assert losses(stopped) == pytest.approx(losses(whole), rel=1e-6)
 
 
 def test_without_rows_there_is_nothing_to_train_on(project: Path, tmp_path: Path) -> None:
