@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import llama_cpp
@@ -65,8 +66,28 @@ def ensure_harmless(model: Path, adapter: Path | None = None) -> None:
     remember("trials", recall("trials", bool) | {key: True})
 
 
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What went wrong, in words; `by_signal`: the process said nothing itself."""
+
+    words: str
+    by_signal: bool = False
+
+
 def try_files(model: Path, adapter: Path | None = None) -> str | None:
-    """Load, render, tokenise and evaluate in a child; what went wrong, in words, or None."""
+    """Load, render, tokenise and evaluate in a child; what went wrong, in words, or None.
+
+    A child that a signal ended is asked once more: a library that has already said why it cannot go on may abort by
+    chance before the words are out. What ended a process once is refused whatever comes of the second.
+    """
+    fault = _tried(model, adapter)
+    if fault is not None and fault.by_signal:
+        again = _tried(model, adapter)
+        fault = again if again is not None and not again.by_signal else fault
+    return fault.words if fault is not None else None
+
+
+def _tried(model: Path, adapter: Path | None) -> _Fault | None:
     words = [str(model)] + ([str(adapter)] if adapter is not None else [])
     files = model_files(model) if model.is_dir() else [Path(w) for w in words]
     size = sum(file.stat().st_size for file in files)
@@ -84,16 +105,16 @@ def try_files(model: Path, adapter: Path | None = None) -> str | None:
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired:
-        return f"it was not done after {BUSY * seconds:.0f} s"
+        return _Fault(f"it was not done after {BUSY * seconds:.0f} s")
     except OSError as error:
-        return f"it could not be started: {error.strerror or error}"
+        return _Fault(f"it could not be started: {error.strerror or error}")
     if done.returncode == 0:
         return None
     if sys.platform != "win32" and done.returncode == -signal.SIGXCPU:
-        return f"it was not done after {seconds:.0f} s of computing"
+        return _Fault(f"it was not done after {seconds:.0f} s of computing")
     if done.returncode < 0:
-        return f"it was ended by {signal.Signals(-done.returncode).name}"
-    return (done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"])[-1][:300]
+        return _Fault(f"it was ended by {signal.Signals(-done.returncode).name}", by_signal=True)
+    return _Fault((done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"])[-1][:300])
 
 
 def _bound_memory(most_bytes: int) -> None:

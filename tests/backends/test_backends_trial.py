@@ -56,6 +56,23 @@ def test_a_file_that_did_not_end_well_is_refused_each_time(tmp_path, tried):
     assert len(tried) == 2
 
 
+@pytest.mark.parametrize(
+    ("faults", "told"),
+    [
+        ([("SIGABRT", True), ("could not evaluate", False)], "could not evaluate"),
+        ([("SIGABRT", True), ("SIGSEGV", True)], "SIGABRT"),
+        ([("SIGABRT", True), None], "SIGABRT"),  # what ended a process once is refused
+        ([("no template", False)], "no template"),
+        ([None], None),
+    ],
+)
+def test_a_process_that_died_without_a_word_is_asked_once_more(tmp_path, monkeypatch, faults, told):
+    left = [trial._Fault(*fault) if fault is not None else None for fault in faults]
+    monkeypatch.setattr(trial, "_tried", lambda model, adapter: left.pop(0))
+    assert trial.try_files(tmp_path / "a.gguf") == told
+    assert not left
+
+
 def test_published_files_are_not_tried(tried):
     trial.ensure_harmless(installed_at(known_judge("smollm2-untrained")))
     assert tried == []
