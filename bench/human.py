@@ -106,7 +106,7 @@ def main(
         ratings, of_set = _with_judge(load_ratings(paths), experts, judge, items, map_path, seed, held_out)
         found = tables(ratings, experts, metrics, severity) if reference_raters(ratings, experts) or not of_set else []
         mapped = read_map(map_path) if map_path is not None else None
-        if mapped is not None and items is not None:
+        if mapped is not None and mapped.group is not None and items is not None:
             found = regrouped(found, ratings, mapped, conversations_of(items))
     except AipsyJudgeError as error:
         hint = f"\n  next: {error.hint}" if error.hint else ""
@@ -144,9 +144,7 @@ def _with_judge(
         refuse_unheeded(told, "without --judge")
         return ratings, {}
     if told["against_rivals"] or not reference_raters(ratings, experts):
-        refuse_unheeded(
-            told, "with PATHS and rivals", ("adapter", "contract", "unblessed", "threads", "verdicts", "most")
-        )
+        refuse_unheeded(told, "with PATHS and rivals", (*HEEDED, "verdicts", "most"))
         return measure_set(ratings, experts, judge, items, map_path, seed, told)
     refuse_unheeded(told, "with PATHS that people rated and no --against-rivals", HEEDED)
     asked = JudgeRun.make(judge, items, map_path, told["adapter"], told["contract"], judge_options(told))

@@ -66,14 +66,13 @@ def kept_trunk(recipe: Recipe, model: Any, rows: Sequence[Row], say: Say) -> Kep
     return trunk
 
 
-def start(recipe: Recipe, trainer: RowTrainer, rows: Sequence[Row], say: Say) -> None:
+def start(recipe: Recipe, trainer: RowTrainer, say: Say) -> None:
     """Set the adapter to where it starts from, as the recipe says. InputError where that cannot be had."""
     if recipe.lora.start == "random":
         return
     if processes() > 1:
         raise InputError("several processes: the adapter can start from random only", where="lora.start")
-    for line in start_from_ridge(trainer, rows, recipe.seed):
-        say(line)
+    say(start_from_ridge(trainer, recipe.seed))
 
 
 def processes() -> int:

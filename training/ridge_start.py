@@ -48,12 +48,12 @@ class Slots:
     inputs: dict[str, Floats]
 
 
-def start_from_ridge(trainer: RowTrainer, rows: Sequence[Row], seed: int) -> Iterator[str]:
-    """Set rows of A of every adapted linear module; says what was done. InputError where no slot has FEWEST answers.
+def start_from_ridge(trainer: RowTrainer, seed: int) -> str:
+    """Set rows of A of every adapted linear module; what was done, in words. InputError where no slot has FEWEST.
 
     Evaluates rows drawn by `seed` once. All else, and the random state, stays as it was.
     """
-    slots = look_at(trainer, drawn(rows, seed))
+    slots = look_at(trainer, drawn(trainer.rows, seed))
     counts = {str(n): int((slots.names == n).sum()) for n in sorted(set(slots.names))}
     told = [name for name, count in counts.items() if count >= FEWEST]
     if not told:
@@ -72,7 +72,7 @@ def start_from_ridge(trainer: RowTrainer, rows: Sequence[Row], seed: int) -> Ite
         told_by += bool(len(chosen))
         with torch.no_grad():
             weight[: len(chosen)] = chosen.to(weight)
-    yield f"start: rows of A of {told_by} modules from {len(slots.names)} answers of {', '.join(told)}"
+    return f"start: rows of A of {told_by} modules from {len(slots.names)} answers of {', '.join(told)}"
 
 
 def drawn(rows: Sequence[Row], seed: int) -> list[int]:

@@ -76,7 +76,7 @@ def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
     settle_first_batch(trainer, recipe, device, say)
     trainer.trunk = kept_trunk(recipe, model, rows, say)
     if last_whole_checkpoint(part / CHECKPOINTS) is None:
-        start(recipe, trainer, rows, say)
+        start(recipe, trainer, say)
     fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, model, recipe))
     finish(recipe, trainer, exam, validation, part, base, say)
 

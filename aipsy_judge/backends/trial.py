@@ -19,7 +19,7 @@ from pathlib import Path
 import llama_cpp
 
 from ..cache_folder import recall, remember
-from ..errors import WeightsError
+from ..errors import AipsyJudgeError, WeightsError
 from ..file_hash import file_sha256
 from ..gguf_adapter import check_adapter
 from ..gguf_model import check_model
@@ -176,8 +176,7 @@ def _render_each(template: str, special: Mapping[str, str]) -> None:
 
 
 def _fault_of_trial(words: Sequence[str]) -> str | None:
-    from ..errors import AipsyJudgeError
-
+    """Try the files that are named; what is wrong with them, as far as it is foreseen."""
     try:
         _try(Path(words[0]), Path(words[1]) if len(words) > 1 else None)
     except AipsyJudgeError as error:

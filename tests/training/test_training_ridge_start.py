@@ -100,7 +100,7 @@ def rows_of_a(of: Any) -> dict[str, torch.Tensor]:
 def test_rows_of_a_are_set_and_all_else_stays(tmp_path: Path) -> None:
     made = trainer(tmp_path / "a")
     before, state = rows_of_a(made), torch.random.get_rng_state()
-    (said,) = start_from_ridge(made, made.rows, 14)
+    said = start_from_ridge(made, 14)
     assert said == "start: rows of A of 4 modules from 123 answers of tone"
     assert torch.equal(torch.random.get_rng_state(), state)
     assert made.model.training
@@ -112,7 +112,7 @@ def test_rows_of_a_are_set_and_all_else_stays(tmp_path: Path) -> None:
             assert changed == [True, True, *[False] * (RANK - 2)]
     assert all(not p.any() for n, p in made.model.named_parameters() if "lora_B" in n)
     again = trainer(tmp_path / "b")
-    list(start_from_ridge(again, again.rows, 14))
+    start_from_ridge(again, 14)
     for name, weight in rows_of_a(again).items():
         assert torch.equal(weight, rows_of_a(made)[name])
 
@@ -120,7 +120,7 @@ def test_rows_of_a_are_set_and_all_else_stays(tmp_path: Path) -> None:
 def test_what_the_set_rows_read_tells_the_target_better_than_random_rows_do(tmp_path: Path) -> None:
     made = trainer(tmp_path, 300)
     before = rows_of_a(made)
-    list(start_from_ridge(made, made.rows, 14))
+    start_from_ridge(made, 14)
     read = ridge_start.look_at(made, range(300))
     told, inputs = read.names == "tone", read.inputs["base_model.model.model.layers.2.self_attn.o_proj"]
     name = "base_model.model.model.layers.2.self_attn.o_proj.lora_A.default.weight"
@@ -145,4 +145,4 @@ def test_rows_are_drawn_until_there_are_answers_enough(monkeypatch: pytest.Monke
 def test_too_few_answers_are_said(tmp_path: Path) -> None:
     made = trainer(tmp_path, 40)
     with pytest.raises(InputError, match="no slot has 100 answers"):
-        list(start_from_ridge(made, made.rows, 14))
+        start_from_ridge(made, 14)
