@@ -88,8 +88,8 @@ def run(recipe: Recipe, wanted: Wanted, say: Say) -> Found:
         items = drawn(whole.items, wanted.most, wanted.seed)
         judged, free = judge_all(recipe, wanted, items, say)
     contestants, chosen = contestants_of(whole, items, judged, wanted.verdicts, say)
-    about = "the target was made from this rater"
-    contestants += [said_by_rater(whole.ratings, r, about, items, whole.rubric) for r in whole.ratings.judges]
+    raters = {r: part_in_target(recipe.targets.source, r) for r in whole.ratings.judges}
+    contestants += [said_by_rater(whole.ratings, r, part, items, whole.rubric) for r, part in raters.items()]
     held = tuple(_references(recipe, whole, items))
     groups, n_groups = group_numbers(items)
     ground = Ground(np.array(groups), n_groups, Bootstrap(resamples=wanted.resamples))
@@ -113,6 +113,13 @@ def run(recipe: Recipe, wanted: Wanted, say: Say) -> Found:
         ground.bootstrap,
         free,
     )
+
+
+def part_in_target(source: str, rater: str) -> str:
+    """What stands beside a rater: agreement with a target that was made from it proves little."""
+    if source == f"rater:{rater}":
+        return "the target is this rater"
+    return "the target is another rater" if source.startswith("rater:") else "the target was made from this rater"
 
 
 def drawn(items: Sequence[HeldItem], most: int | None, seed: int) -> tuple[HeldItem, ...]:

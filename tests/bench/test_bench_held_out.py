@@ -19,7 +19,7 @@ from aipsy_judge.verdict import Flag, NotApplicable, Reading, Score, Scored, Uns
 from bench.held_out import Reply, held_out
 from bench.held_out_judging import judge_items, plans
 from bench.held_out_kept import Kept, key_of
-from bench.held_out_run import drawn
+from bench.held_out_run import drawn, part_in_target
 from bench.held_out_said import held_by_target, read_through, said_by_judge
 from bench.human import main
 from training.recipe_reading import load_recipe
@@ -209,6 +209,19 @@ def test_the_program_measures_judge_bag_constant_and_raters(tmp_path: Path) -> N
     assert "ICC(A,1)" in data["not_validated"]["empathy"]
     assert "against adjudicated" not in done.output
     assert "the target was made from this rater" in done.output
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("correction", "the target was made from this rater"),
+        ("mean", "the target was made from this rater"),
+        ("rater:strict", "the target is this rater"),
+        ("rater:plain", "the target is another rater"),
+    ],
+)
+def test_a_rater_stands_with_its_part_in_the_target(source: str, said: str) -> None:
+    assert part_in_target(source, "strict") == said
 
 
 def test_points_are_refused_on_the_test_part(tmp_path: Path) -> None:
