@@ -71,7 +71,8 @@ def _text(recipe: Recipe, sizes: Sizes, source: str, prediction: Prediction) -> 
     lines = [f"{recipe.name}: {rows}, base in {recipe.memory.base_bits} bits; sizes from {source}", ""]
     lines += _table("on the device at the peak", on_device(prediction), prediction.peak, prediction.device_budget)
     lines += _otherwise(prediction)
-    lines += ["", *_table("in the machine's memory", prediction.host, prediction.on_host, prediction.host_budget), ""]
+    lines += ["", *_table("in the machine's memory", prediction.host, prediction.on_host, prediction.host_budget)]
+    lines += [*_kept_states(recipe), ""]
     if prediction.fits:
         lines.append(f"Fits{_staging(prediction)}. With room for, each alone:")
         lines += _advised(with_room(recipe, sizes), sign=1) or ["  nothing more of what is asked here"]
@@ -100,6 +101,14 @@ def _otherwise(prediction: Prediction) -> list[str]:
     when = "judging the validation part" if trains else "a training step"
     parts = ", ".join(f"{part.name} {part.bytes / 1e9:.2f}" for part in other)
     return [f"       ({when} has instead of the last lines: {parts})"]
+
+
+def _kept_states(recipe: Recipe) -> list[str]:
+    """How many tokens the rows will have is not known before they are made."""
+    if not recipe.train.keep_trunk:
+        return []
+    most = recipe.memory.host_gb / 2
+    return [f"       (train.keep_trunk holds the rows' states besides, at most {most:.2f}: told when training begins)"]
 
 
 def _staging(prediction: Prediction) -> str:

@@ -264,6 +264,14 @@ def test_the_program_ends_with_1_where_it_does_not_fit_and_says_what_would_help(
     assert "memory.base_bits: 4" in text
 
 
+def test_states_that_are_kept_are_told_of_with_the_most_that_they_may_take() -> None:
+    told = "holds the rows' states besides, at most 4.00"
+    result = CliRunner().invoke(main, [str(ROOT / "recipes" / "mini.yaml")])
+    assert (result.exit_code, told in result.output) == (0, True)
+    result = CliRunner().invoke(main, [str(ROOT / "recipes" / "mini.yaml"), "--set", "train.keep_trunk=false"])
+    assert told not in result.output
+
+
 def test_the_prediction_as_data_adds_up() -> None:
     code, text = _told("gemma4-16gb", "--json")
     found = json.loads(text)
