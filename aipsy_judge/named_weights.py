@@ -6,55 +6,21 @@ Nothing is loaded here and nothing hashed; only an Ollama tag is asked about, at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from .errors import InputError
 from .judge_folder import file_of, judge_folder
 from .known_judges import KnownJudge, installed_at, known_judges
-from .manifest import MANIFEST, Manifest, read_manifest
+from .manifest import MANIFEST, read_manifest
 from .model_folder import is_model_folder, model_files
+from .named_files import NamedFile, NamedWeights
 from .tensor_folder import CONFIG
-
-CARD = "README.md"
-Kind = Literal["known", "folder", "file", "ollama"]
-
-
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """A file of weights. path None: not on this machine; sha256, bytes None: nobody has published them."""
-
-    role: Literal["model", "adapter", "part"]
-    name: str
-    path: Path | None
-    sha256: str | None = None
-    bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NamedWeights:
-    """card: a text for people beside the weights. server: what an Ollama server says of the tag."""
-
-    name: str
-    kind: Kind
-    files: tuple[NamedFile, ...]
-    contract: str | None = None
-    known: KnownJudge | None = None
-    manifest: Manifest | None = None
-    folder: Path | None = None
-    server: tuple[str, ...] = ()
-
-    @property
-    def card(self) -> Path | None:
-        path = self.folder / CARD if self.folder is not None else None
-        return path if path is not None and path.is_file() else None
 
 
 def name_weights(name: str) -> NamedWeights:
     """What `name` means. Raises InputError where it means nothing here; ManifestError; BackendError of a server."""
     if name.split(":", 1)[0].lower() == "ollama":
-        from .ollama_tag import of_tag
+        from .ollama_tag import of_tag  # the wire is wanted for a tag alone
 
         return of_tag(name)
     folder = judge_folder(name)

@@ -10,7 +10,7 @@ from typing import Any
 from .backends.refusals import as_error
 from .backends.server_name import ServerName, parse_server_name
 from .backends.wire import Patience, Wire
-from .named_weights import NamedFile, NamedWeights
+from .named_files import NamedFile, NamedWeights
 
 ANSWER_SECONDS = 20.0
 # A model file names its weights by the path of a blob, whose name is its sha256.

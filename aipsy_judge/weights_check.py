@@ -15,7 +15,7 @@ from .gguf_header import GgufHeader
 from .gguf_model import check_model
 from .known_judges import known_judges
 from .model_folder import open_model_folder
-from .named_weights import NamedFile, NamedWeights
+from .named_files import NamedFile, NamedWeights
 from .tensor_folder import CONFIG
 
 Tell = Callable[[str, int, int], None]

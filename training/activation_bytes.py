@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from .model_sizes import Layer, Sizes
 
 SUMS = 4  # bytes of the types that norms, adapters and gradients of adapters are in (float32)
-
-
-LOSS_CHUNK = 128 * 2**20  # bytes of loss.CHUNK_BYTES, which cannot be asked without torch; a test holds them equal
+# Bytes of chunked_loss.CHUNK_BYTES, which cannot be asked without torch; a test holds them equal.
+LOSS_CHUNK = 128 * 2**20
 
 
 @dataclass(frozen=True)

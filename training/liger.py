@@ -1,7 +1,7 @@
 """Liger's fused linear cross entropy, called as an operation on hidden states; CUDA alone.
 
 Its patched model classes are never used: under transformers 5.24 the one for Gemma 4 fails, and patching one model
-changes every other in the process. Nor is anything here imported where it is not asked for: the package needs triton,
+changes every other in the process. Nor is the package imported where it is not asked for: it needs triton,
 which macOS does not have, and its kernels do not run on a CPU.
 """
 
@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 
 from aipsy_judge.errors import InputError
+
+from .chunked_loss import chunked
 
 FEWEST_ALIKE = 8  # targets of one weight that are worth a call
 _INSTEAD = "train.loss: chunked computes the same on any device (auto picks it by itself)."
@@ -46,8 +48,6 @@ def fused(
     """
     require(hidden.device)
     from liger_kernel.transformers.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyLoss
-
-    from .loss import chunked
 
     operation = LigerFusedLinearCrossEntropyLoss(reduction="sum", softcap=softcap)
     hard = (shares == 1.0).any(1)

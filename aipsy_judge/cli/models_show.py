@@ -10,7 +10,8 @@ from ..errors import InputError
 from ..hub.room import words
 from ..known_judges import KnownJudge
 from ..manifest import Manifest
-from ..named_weights import NamedWeights, name_weights
+from ..named_files import NamedWeights
+from ..named_weights import name_weights
 from ..report.visible import visible
 
 CARD_BYTES = 2**20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .. import __version__
 from ..agreement import Bootstrap
@@ -12,7 +12,7 @@ from .fit_flag import fit_flag
 from .fit_record import fit_record
 from .metric_data import MetricData, Tail, metric_data
 from .options import FitOptions
-from .record import Correction, RubricRef
+from .record import Correction, MetricRecord, RubricRef
 
 
 def fit_correction(
@@ -34,25 +34,15 @@ def fit_correction(
     held = reference_raters(ratings, experts)
     panel = tuple(judges) or tuple(j for j in ratings.judges if j not in held)
     _refuse(ratings, held, panel)
-    found = {}
+    found: dict[str, MetricRecord] = {}
     leniency: dict[str, dict[str, float]] = {}
     for metric in metrics or yardstick.scored:
-        if not ratings.matrix(metric, panel).scored.any():
-            continue
-        data = _data(ratings, yardstick, metric, panel, held, options)
-        critical = yardstick.critical.get(metric)
-        tail = None if critical is None else Tail(critical)
-        found[metric] = fit_record(data, tail, options, often)
-        if data.leniency is not None:
-            free = [e for e in held if ratings.kinds[e] != "adjudicated"]
-            leniency[metric] = dict(zip(free, data.leniency.tolist(), strict=True))
-    if not found:
-        raise RatingsError("no judge scored any of the metrics")
-    if not any(record.anchors for record in found.values()):
-        raise RatingsError(
-            f"no anchor on any metric: {', '.join(held)} scored no item that {', '.join(panel)} scored",
-            hint="Give ratings by an expert and a judge of the same items; N/A and unscored rows are no anchors.",
-        )
+        if ratings.matrix(metric, panel).scored.any():
+            data = _data(ratings, yardstick, metric, panel, held, options)
+            critical = yardstick.critical.get(metric)
+            found[metric] = fit_record(data, None if critical is None else Tail(critical), options, often)
+            leniency |= _leniency(ratings, metric, held, data)
+    _refuse_without_anchors(found, held, panel)
     flags = {f: fit_flag(ratings, f, panel, held) for f in yardstick.flags if ratings.matrix(f, panel).scored.any()}
     named = yardstick.rubric is not None and yardstick.rubric_hash is not None
     return Correction(
@@ -82,6 +72,24 @@ def _refuse(ratings: Ratings, held: Sequence[str], panel: Sequence[str]) -> None
         raise RatingsError(f"{', '.join(both)} cannot be corrected and be right at once")
     if not panel:
         raise RatingsError("no judge in this table", hint="Name one with --rater RATER.")
+
+
+def _refuse_without_anchors(found: Mapping[str, MetricRecord], held: Sequence[str], panel: Sequence[str]) -> None:
+    if not found:
+        raise RatingsError("no judge scored any of the metrics")
+    if not any(record.anchors for record in found.values()):
+        raise RatingsError(
+            f"no anchor on any metric: {', '.join(held)} scored no item that {', '.join(panel)} scored",
+            hint="Give ratings by an expert and a judge of the same items; N/A and unscored rows are no anchors.",
+        )
+
+
+def _leniency(ratings: Ratings, metric: str, held: Sequence[str], data: MetricData) -> dict[str, dict[str, float]]:
+    """Of each expert on this metric, where it was estimated; adjudicated ratings have none."""
+    if data.leniency is None:
+        return {}
+    free = [e for e in held if ratings.kinds[e] != "adjudicated"]
+    return {metric: dict(zip(free, data.leniency.tolist(), strict=True))}
 
 
 def _data(

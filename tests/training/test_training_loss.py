@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from aipsy_judge.errors import InputError
-from training import liger
-from training import loss as module
-from training.loss import Kind, chosen_kind, chunked, plain, soft_cross_entropy
+from training import chunked_loss, liger
+from training.chunked_loss import chunked
+from training.loss import Kind, chosen_kind, plain, soft_cross_entropy
 
 CAP = 30.0
 
@@ -149,7 +149,7 @@ def test_the_largest_tensor_is_a_chunk_of_logits(monkeypatch: pytest.MonkeyPatch
                 largest = max(largest, out.numel())
             return out
 
-    monkeypatch.setattr(module, "CHUNK_BYTES", 4 * 1000 * 5)  # five tokens of logits
+    monkeypatch.setattr(chunked_loss, "CHUNK_BYTES", 4 * 1000 * 5)  # five tokens of logits
     parts = problem(64, 4, 1000, 3, 2)
     with Watch():
         taken("chunked", parts, CAP)

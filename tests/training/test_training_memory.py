@@ -191,7 +191,7 @@ def test_experts_in_4_bits_cannot_be_adapted() -> None:
 
 
 def test_the_chunk_of_the_loss_is_the_one_that_is_computed_with() -> None:
-    from training.loss import CHUNK_BYTES
+    from training.chunked_loss import CHUNK_BYTES
 
     assert LOSS_CHUNK == CHUNK_BYTES
 
