@@ -4,6 +4,7 @@ weights that are pickled and code that comes with a model are refused, the chat 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,17 @@ class ModelFolder:
     context_tokens: int
     files: tuple[TensorFile, ...]
 
+    @property
+    def stored(self) -> str:
+        """How most of the weights are stored, e.g. "bfloat16" or "8 bit"."""
+        quantised = self.whole.get("quantization")  # beside the part on the text model, where there is one
+        if isinstance(quantised, Mapping) and "bits" in quantised:
+            return f"{quantised['bits']} bit"
+        sizes: dict[str, int] = {}
+        for tensor in (t for f in self.files for t in f.tensors):
+            sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + math.prod(tensor.shape)
+        return max(sizes, key=sizes.__getitem__)
+
 
 def is_model_folder(path: Path) -> bool:
     """Whether a folder looks like one; nothing of it is checked."""
@@ -59,6 +71,16 @@ def open_model_folder(path: Path) -> ModelFolder:
     generation = _settings(path / _GENERATION) if (path / _GENERATION).is_file() else {}
     ends = _ids(generation.get("eos_token_id")) | _ids(whole.get("eos_token_id")) | _ids(config.get("eos_token_id"))
     return ModelFolder(path, whole, config, tokenizer_config, template, ends, _context(path, config), files)
+
+
+def refuse_adapter(adapter: Path | None) -> None:
+    """Raise WeightsError for an adapter beside such a folder: MLX would leave it out without a word."""
+    if adapter is not None:
+        raise WeightsError(
+            "an adapter beside a folder of safetensors is not applied here",
+            where=str(adapter),
+            hint="Merge it into the model (python -m quantize.merge), then convert (python -m quantize.to_mlx).",
+        )
 
 
 def model_files(path: Path) -> list[Path]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from .backends.protocol import TokenBackend
-from .errors import InputError, WeightsError
+from .errors import InputError
 from .judge import BackendChoice, JudgeOptions
+from .model_folder import refuse_adapter
 from .weights import Weights
 
 _HINTS = {
@@ -49,12 +50,7 @@ def _mlx(weights: Weights) -> TokenBackend:
     from .backends.mlxlm import MlxLm
     from .backends.trial import ensure_harmless
 
-    if weights.adapter is not None:
-        raise WeightsError(
-            "an adapter beside a folder of safetensors is not applied here",
-            where=str(weights.adapter),
-            hint="Merge it into the model (python -m quantize.merge), then convert (python -m quantize.to_mlx).",
-        )
+    refuse_adapter(weights.adapter)
     need_mlx()  # before a child fails for want of it
     ensure_harmless(weights.model)
     return MlxLm(weights.model, weights.name)

@@ -6,12 +6,10 @@ README.md. Blessed where a verify of these very files passed by the limits that 
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 from pydantic import ValidationError
@@ -27,7 +25,17 @@ from aipsy_judge.gguf_model import check_model
 from aipsy_judge.golden import DEFAULT_TOLERANCE, GoldenTurn, golden_turns, parse_golden
 from aipsy_judge.judge import JudgeOptions
 from aipsy_judge.judge_folder import template_sha256
-from aipsy_judge.manifest import MANIFEST, AskedAs, JudgeFile, Manifest, Verified, parse_manifest, write_manifest
+from aipsy_judge.manifest import (
+    MANIFEST,
+    AskedAs,
+    JudgeFile,
+    Manifest,
+    Verified,
+    Weighed,
+    parse_manifest,
+    write_manifest,
+)
+from aipsy_judge.model_folder import open_model_folder, refuse_adapter
 from aipsy_judge.opening import open_judge
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.strict_json import loads
@@ -37,6 +45,7 @@ from .card import CARD, card_text
 from .description import Description, load_description
 from .limits import LIMITS, Limits, checks, load_limits
 from .made_by import fitted_temperatures, made_by
+from .placing import file_name, place_file, place_model
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 
@@ -44,20 +53,15 @@ MODELS = Path(__file__).resolve().parent.parent / "models"
 def assemble(told: Description, models: Path, *, limits: Path = LIMITS, threads: int = 0) -> Manifest:
     """Make the judge's folder in `models`. Raises InputError, WeightsError or ManifestError."""
     load_contract(told.contract)
-    if told.adapter is not None and _file_name(told.adapter) == _file_name(told.model):
+    if told.adapter is not None and file_name(told.adapter) == file_name(told.model):
         raise InputError(
-            f"model and adapter are both called {_file_name(told.model)}: one would take the other's place",
+            f"model and adapter are both called {file_name(told.model)}: one would take the other's place",
             where=told.name,
             hint="Rename one of the files.",
         )
     folder = models / told.name
     folder.mkdir(parents=True, exist_ok=True)
-    files = [_placed("model", told.model, folder)]
-    header = check_model(files[0][1])
-    if told.adapter is not None:
-        files.append(_placed("adapter", told.adapter, folder))
-        check_adapter(files[1][1], header)
-    manifest = _manifest(told, files, limits)
+    manifest = _manifest(told, _weights(told, folder), limits)
     if told.golden:
         # stopped here, it must not look like a judge that is done
         write_manifest(folder / MANIFEST, manifest.model_copy(update={"blessed": False}))
@@ -67,8 +71,35 @@ def assemble(told: Description, models: Path, *, limits: Path = LIMITS, threads:
     return manifest
 
 
-def _manifest(told: Description, files: list[tuple[JudgeFile, Path]], limits: Path) -> Manifest:
-    model = files[0][1]
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """model: a GGUF file, or a folder of safetensors; rows: of all files, for the manifest."""
+
+    rows: list[JudgeFile]
+    model: Path
+    adapter: Path | None
+
+    def weighed(self) -> Weighed:
+        """As verify weighs them."""
+        adapter = file_sha256(self.adapter) if self.adapter is not None else None
+        return Weighed(model=file_sha256(self.model), adapter=adapter)
+
+
+def _weights(told: Description, folder: Path) -> _Placed:
+    rows, model = place_model(told.model, folder)
+    if told.adapter is None:
+        if not model.is_dir():
+            check_model(model)
+        return _Placed(rows, model, None)
+    if model.is_dir():
+        refuse_adapter(Path(told.adapter))
+    row, adapter = place_file("adapter", told.adapter, folder)
+    check_adapter(adapter, check_model(model))
+    return _Placed([*rows, row], model, adapter)
+
+
+def _manifest(told: Description, files: _Placed, limits: Path) -> Manifest:
+    model = files.model
     _check_names(told)
     rubric, run = load_rubric(told.rubric), Path(told.run) if told.run is not None else None
     template = template_sha256(model)
@@ -79,11 +110,11 @@ def _manifest(told: Description, files: list[tuple[JudgeFile, Path]], limits: Pa
         **told.model_dump(include={"name", "about", "base", "licence", "contract", "window", "legal_mass_floor"}),
         **told.model_dump(include={"operating_points", "not_validated", "remarks"}),
         "format": 1,
-        "files": [row.model_dump() for row, _ in files],
+        "files": [row.model_dump() for row in files.rows],
         "rubric": {"name": rubric.name, "hash": rubric.hash},
         "template_sha256": template,
         "context_tokens": _context_tokens(model, told.context_tokens),
-        "quantisation": told.quantisation or quantisation(files),
+        "quantisation": told.quantisation or quantisation(model, files.adapter),
         "made": made_by(run).model_dump(),
         "verify": record.model_dump() if record is not None else None,
         "temperatures": told.temperatures if told.temperatures is not None else fitted_temperatures(run),
@@ -92,12 +123,11 @@ def _manifest(told: Description, files: list[tuple[JudgeFile, Path]], limits: Pa
     return parse_manifest(data, where=told.name)
 
 
-def _is_blessed(told: Description, files: list[tuple[JudgeFile, Path]], record: Verified | None, limits: Path) -> bool:
+def _is_blessed(told: Description, files: _Placed, record: Verified | None, limits: Path) -> bool:
     """A verify that passed counts for the files that it weighed and by the limits in force."""
     if record is None or not record.passed or told.held_back is not None:
         return False
-    own = {row.role: row.sha256 for row, _ in files}
-    if (record.candidate.model, record.candidate.adapter) != (own["model"], own.get("adapter")):
+    if record.candidate != files.weighed():
         raise InputError(
             "the verify is of other files than these", where=told.verify, hint="Run quantize.verify again."
         )
@@ -143,60 +173,11 @@ def _record_json(path: Path) -> str:
     return dumps(data["verified"])
 
 
-def _placed(role: Literal["model", "adapter"], named: str, folder: Path) -> tuple[JudgeFile, Path]:
-    """The file's row in the manifest, and where it is; what is in no package comes into the judge's folder."""
-    package, colon, name = named.partition(":")
-    if colon and package.isidentifier():
-        path = _in_package(package, name, named)
-        row = JudgeFile(
-            role=role,
-            name=name,
-            bytes=path.stat().st_size,
-            sha256=file_sha256(path),
-            package=package.replace("_", "-"),
-        )
-        return row, path
-    source = Path(named).expanduser()
-    if not source.is_file():
-        raise InputError(f"there is no such {role}", where=named)
-    read_gguf_header(source)  # what is no whole GGUF file must not take a name in the folder
-    target = folder / source.name
-    if not (target.exists() and os.path.samefile(source, target)):
-        _link(source, target)
-    return JudgeFile(role=role, name=target.name, bytes=target.stat().st_size, sha256=file_sha256(target)), target
-
-
-def _file_name(named: str) -> str:
-    return Path(named.rpartition(":")[2]).name
-
-
-def _in_package(package: str, name: str, named: str) -> Path:
-    try:
-        spec = importlib.util.find_spec(package)
-    except ValueError:  # a module that is loaded and was found in no file, such as __main__
-        spec = None
-    places = [Path(p) / name for p in (spec.submodule_search_locations or ())] if spec is not None else []
-    found = next((p for p in places if p.is_file()), None)
-    if found is None:
-        raise InputError("the package is not installed, or does not carry this file", where=named)
-    return found
-
-
-def _link(source: Path, target: Path) -> None:
-    """A second name for the file where the file system can, else a copy; whole or not at all."""
-    part = target.with_name(target.name + ".part")
-    part.unlink(missing_ok=True)
-    try:
-        os.link(source, part)
-    except OSError:
-        shutil.copyfile(source, part)
-    part.replace(target)
-
-
-def quantisation(files: list[tuple[JudgeFile, Path]]) -> str:
-    """The types that hold most of the files' bytes, e.g. "Q8_0" or "Q4_1 + adapter F16"."""
-    words = [_main_type(path) for _, path in files]
-    return words[0] + (f" + adapter {words[1]}" if len(words) > 1 else "")
+def quantisation(model: Path, adapter: Path | None) -> str:
+    """The types that hold most of the files' bytes, e.g. "Q8_0", "Q4_1 + adapter F16" or, of a folder, "8 bit"."""
+    if model.is_dir():
+        return open_model_folder(model).stored
+    return _main_type(model) + (f" + adapter {_main_type(adapter)}" if adapter is not None else "")
 
 
 def _main_type(path: Path) -> str:
@@ -223,8 +204,12 @@ def _check_names(told: Description) -> None:
 
 
 def _context_tokens(model: Path, told: int | None) -> int:
-    meta = read_gguf_header(model).metadata
-    found = meta.get(f"{meta.get('general.architecture')}.context_length")
+    found: object
+    if model.is_dir():
+        found = open_model_folder(model).context_tokens
+    else:
+        meta = read_gguf_header(model).metadata
+        found = meta.get(f"{meta.get('general.architecture')}.context_length")
     if not isinstance(found, int) or found <= 0:
         if told is not None:
             return told

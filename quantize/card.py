@@ -49,7 +49,8 @@ def card_text(manifest: Manifest, told: Description | None = None) -> str:
 
 def _front_matter(manifest: Manifest) -> str:
     """What model hubs read."""
-    return f"---\nlicense: {manifest.licence.lower()}\nbase_model: {manifest.base.name}\nlibrary_name: gguf\n---"
+    library = "mlx" if manifest.is_folder else "gguf"
+    return f"---\nlicense: {manifest.licence.lower()}\nbase_model: {manifest.base.name}\nlibrary_name: {library}\n---"
 
 
 def _blessing(manifest: Manifest) -> list[str]:

@@ -31,7 +31,8 @@ PathText = Annotated[str, Field(min_length=1)]
 class Description(BaseModel):
     """See manifest.Manifest for what the manifest's own fields mean.
 
-    model, adapter   paths (from where the program runs), or PACKAGE:FILE for what a Python package carries
+    model, adapter   paths (from where the program runs), or PACKAGE:FILE for what a Python package carries; a model
+                     can be a folder of safetensors (MLX), which wears no adapter
     context_tokens   None: as long as the model was trained for
     quantisation     None: said by the model's own tensors
     run              folder of the training run, for recipe, commit, versions, data hashes and temperatures

@@ -149,14 +149,15 @@ def report(record: Verified, found: Findings) -> dict[str, Any]:
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_WEIGHTS = click.Path(exists=True, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--full", required=True, type=_FILE, help="The full weights (GGUF; F16 or F32).")
+@click.option("--full", required=True, type=_WEIGHTS, help="The full weights (GGUF, F16 or F32; or a folder).")
 @click.option("--full-adapter", type=_FILE, help="Their LoRA adapter (GGUF), if they wear one.")
-@click.option("--candidate", required=True, type=_FILE, help="The weights to be proven (GGUF).")
+@click.option("--candidate", required=True, type=_WEIGHTS, help="The weights to be proven (GGUF, or an MLX folder).")
 @click.option("--candidate-adapter", type=_FILE, help="Their LoRA adapter (GGUF), if they wear one.")
-@click.option("--bare", type=_FILE, help="The base without training; needed unless the candidate wears an adapter.")
+@click.option("--bare", type=_WEIGHTS, help="The base without training; needed unless the candidate wears an adapter.")
 @click.option("--conversations", required=True, multiple=True, type=_FILE, help="Transcripts; may be given again.")
 @click.option("--rubric", default=DEFAULT_RUBRIC, show_default=True, help="The rubric that the judge was trained on.")
 @click.option("--contract", type=click.Choice(CONTRACTS), default="full", show_default=True)

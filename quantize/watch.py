@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from aipsy_judge.backends.llamacpp import LlamaCpp
+from aipsy_judge.backends.protocol import TokenBackend
 from aipsy_judge.errors import CapacityError
 from aipsy_judge.verdict import Verdict
 
@@ -82,7 +82,7 @@ def distance_from(side: Side, task: Task, settings: Settings, other: Watched, te
 
 
 def _followed(
-    backend: LlamaCpp,
+    backend: TokenBackend,
     trunk: Trunk,
     prompts: Sequence[Sequence[int]],
     cues: dict[str, list[int]],

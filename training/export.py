@@ -2,9 +2,8 @@
 
     python -m training.export RECIPE
 
-Each file is a stage of its own beneath export/: merged/, gguf-TYPE/, mlx-BITSbit/, adapter-gguf/, and for a GGUF
-file of fewer bits a verify-.../verify.json, which `quantize.assemble` needs to bless it. Exit code 1 where one did not
-pass.
+Each file is a stage of its own beneath export/: merged/, gguf-TYPE/, mlx-BITSbit/, adapter-gguf/, and for one of fewer
+bits a verify-.../verify.json, which `quantize.assemble` needs to bless it. Exit code 1 where one did not pass.
 """
 
 from __future__ import annotations
@@ -107,10 +106,12 @@ def export(recipe: Recipe, out: Path, run: Run = run_program) -> list[Made]:
         raise InputError("the recipe has no section export", hint="Add export: {gguf: [Q8_0]}.")
     job = Job(recipe, out, base_folder(recipe), finished(out, "sft") / "adapter", run)
     files = {kind: job.gguf(kind) for kind in told.gguf}
-    for bits in told.mlx:
-        job.mlx(bits)
+    folders = {bits: job.mlx(bits) for bits in told.mlx}
     lossy = {kind: file for kind, file in files.items() if told.verify and kind not in UNPROVEN}
     proofs = [Proof(f"verify-{kind}", job.gguf(FULL), file, None, job.bare(kind)) for kind, file in lossy.items()]
+    if told.verify:
+        named = ((f"verify-mlx-{bits}bit", folder) for bits, folder in folders.items())
+        proofs += [Proof(name, job.gguf(FULL), folder, None, job.bare(FULL)) for name, folder in named]
     if told.adapter_gguf:
         worn, adapter = job.base_gguf(), job.adapter_gguf()
         if told.verify and worn is not None:

@@ -6,8 +6,7 @@ Every feed is a pass of its own. mlx-lm's server is not used: it ignores the for
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,7 +48,7 @@ class MlxLm(TokenHalf):
         self._thread = ThreadPoolExecutor(1, "mlx")
         self._model, self._layers, size, self._device = self._on_thread(_load, folder)
         self._tokens = FolderTokens(folder, size)
-        self._stored = _stored(folder)
+        self._stored = folder.stored
         self.name = name or folder.path.resolve().name
         self.max_sequences = MAX_SEQUENCES
         self.context_tokens = folder.context_tokens
@@ -190,17 +189,6 @@ def _load(folder: ModelFolder) -> tuple[Any, list[Layer], int, str]:
     model, caches = load_model(folder)
     layers, size = look_at(model, caches, str(folder.path))
     return model, layers, size, runs_on
-
-
-def _stored(folder: ModelFolder) -> str:
-    """How most of the weights are stored, e.g. "bfloat16" or "8 bit"."""
-    quantised = folder.whole.get("quantization")  # beside the part on the text model, where there is one
-    if isinstance(quantised, Mapping) and "bits" in quantised:
-        return f"{quantised['bits']} bit"
-    sizes: dict[str, int] = {}
-    for tensor in (t for f in folder.files for t in f.tensors):
-        sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + math.prod(tensor.shape)
-    return max(sizes, key=sizes.__getitem__)
 
 
 def _passes(tokens: Sequence[int], last: int) -> Iterator[tuple[Sequence[int], bool]]:

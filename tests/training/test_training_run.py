@@ -191,7 +191,7 @@ def trained(tmp_path: Path, project: Path) -> tuple[Recipe, Path, list[list[str]
 def write_what_is_asked(told: list[list[str]], words: Sequence[str]) -> int:
     told.append(list(words))
     target = Path(words[words.index("--out") + 1])
-    if words[0] == "quantize.merge":
+    if words[0] in ("quantize.merge", "quantize.to_mlx"):
         target.mkdir()
         target /= "model.safetensors"
     found = {"verified": {"passed": "Q4_K_M" not in str(words)}}
@@ -254,6 +254,19 @@ def test_a_file_that_does_not_pass_is_kept_with_its_record_and_told(
     poor = read_recipe(project, f"base.checkpoint={recipe.base.checkpoint}", "export.gguf=[Q8_0, Q4_K_M]")
     made = export(poor, out, lambda words: write_what_is_asked(told, words))
     assert {m.folder.name: passed(m.folder) for m in made} == {"verify-Q8_0": True, "verify-Q4_K_M": False}
+
+
+def test_an_mlx_folder_is_held_against_the_full_weights_too(
+    trained: tuple[Recipe, Path, list[list[str]]], project: Path
+) -> None:
+    recipe, out, told = trained
+    mlx = read_recipe(project, f"base.checkpoint={recipe.base.checkpoint}", "export.gguf=[]", "export.mlx=[8]")
+    made = export(mlx, out, lambda words: write_what_is_asked(told, words))
+    assert [m.folder.name for m in made] == ["verify-mlx-8bit"]
+    asked = told[-1]
+    named = {option: asked[asked.index(option) + 1] for option in ("--full", "--candidate", "--bare")}
+    folders = [out / "export" / f / n for f, n in (("gguf-F16", "made-F16.gguf"), ("mlx-8bit", "made-8bit"))]
+    assert list(named.values()) == [*map(str, folders), str(out / "export" / "bare-F16" / "bare-F16.gguf")]
 
 
 def test_an_export_that_fails_leaves_no_file(trained: tuple[Recipe, Path, list[list[str]]]) -> None:
