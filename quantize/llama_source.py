@@ -26,16 +26,21 @@ def llama_cpp_source() -> Path:
     target = CACHE / f"llama.cpp-{VERSION}"
     if target.is_dir():
         return target
-    with tempfile.TemporaryDirectory() as folder:
+    CACHE.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=CACHE) as beside:
         archive = _download(Path(folder))
-        part = target.with_suffix(".part")
+        part = Path(beside) / target.name
         prefix = f"llama_cpp_python-{VERSION}/vendor/llama.cpp/"
         with tarfile.open(archive) as tar:
             members = [m for m in tar if m.name.startswith(tuple(prefix + w for w in _WANTED))]
             for member in members:
                 member.name = member.name.removeprefix(prefix)
             tar.extractall(part, members=members, filter="data")
-        part.rename(target)
+        try:
+            part.rename(target)
+        except OSError:
+            if not target.is_dir():  # else another process was faster: its folder is as good
+                raise
     return target
 
 

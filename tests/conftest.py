@@ -1,1 +1,20 @@
-"""Puts this folder on the path, so that tests in any folder can import the builders that lie beside this file."""
+"""Puts this folder on the path, so that tests in any folder can import the builders that lie beside this file; and
+gives every process of a run that is shared out (`pytest -n`) processors of its own."""
+
+from __future__ import annotations
+
+import os
+
+
+def _keep_to_own_processors() -> None:
+    """llama.cpp's and PyTorch's threads wait for each other: two processes with two threads each on two processors
+    take several times as long as one after the other. What a test starts inherits this."""
+    worker, of = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
+    if not worker.startswith("gw") or not of.isdigit() or not hasattr(os, "sched_setaffinity"):
+        return
+    own = sorted(os.sched_getaffinity(0))[int(worker.removeprefix("gw")) :: int(of)]
+    if own:
+        os.sched_setaffinity(0, own)
+
+
+_keep_to_own_processors()

@@ -8,7 +8,6 @@ this width below a loss of about 11.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 import tempfile
@@ -18,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from gemma4_shape import RATIOS, restore_config, whole_config
+from made_once import CACHE, one_at_a_time
 
-CACHE = Path(__file__).resolve().parents[2] / ".cache"
 TOKENIZER = "gemma4-tokenizer-v1"
 CHECKPOINT = "gemma4-checkpoint-v1"
 
@@ -58,7 +57,7 @@ NAMED = {
 @cache
 def gemma4_checkpoint() -> Path:
     """The shared one (bfloat16, two shards), made once a clone in about a minute. Read it, never write to it."""
-    return _made_once(CACHE / CHECKPOINT, write_gemma4_checkpoint)
+    return folder_once(CACHE / CHECKPOINT, write_gemma4_checkpoint)
 
 
 @cache
@@ -67,20 +66,19 @@ def gemma4_tokenizer() -> Path:
     from quantize.llama_source import llama_cpp_source
 
     vocabulary = llama_cpp_source() / "models" / "ggml-vocab-gemma-4.gguf"
-    return _made_once(CACHE / TOKENIZER, lambda part: _write_tokenizer(vocabulary, part))
+    return folder_once(CACHE / TOKENIZER, lambda part: _write_tokenizer(vocabulary, part))
 
 
-def _made_once(target: Path, make: Callable[[Path], None]) -> Path:
-    """`target`, made beside and moved into place; where another process was faster, its is taken."""
-    if not target.is_dir():
-        target.parent.mkdir(exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
-        try:
-            make(part)
-            with contextlib.suppress(OSError):
+def folder_once(target: Path, make: Callable[[Path], None]) -> Path:
+    """`target`, made beside and moved into place."""
+    with one_at_a_time(target):
+        if not target.is_dir():
+            part = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+            try:
+                make(part)
                 part.rename(target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
     return target
 
 

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from gemma4_checkpoint import CACHE, _made_once, gemma4_checkpoint
+from gemma4_checkpoint import folder_once, gemma4_checkpoint
+from made_once import CACHE, one_at_a_time
 
 from quantize.to_gguf import to_gguf
 
@@ -19,7 +20,7 @@ needs_mlx = pytest.mark.skipif(
 @cache
 def gemma4_f32() -> Path:
     """The Gemma 4 of random weights at 32 bits: of experts MLX computes no other type on a processor."""
-    return _made_once(CACHE / "gemma4-f32-v1", _widen)
+    return folder_once(CACHE / "gemma4-f32-v1", _widen)
 
 
 def _widen(folder: Path) -> None:
@@ -37,6 +38,7 @@ def _widen(folder: Path) -> None:
 def gemma4_f32_gguf() -> Path:
     """The same weights for llama.cpp, which keeps keys and values at 16 bits."""
     target = CACHE / "gemma4-f32-v1.gguf"
-    if not target.is_file():
-        to_gguf(gemma4_checkpoint(), target, "F32")
+    with one_at_a_time(target):
+        if not target.is_file():
+            to_gguf(gemma4_checkpoint(), target, "F32")
     return target

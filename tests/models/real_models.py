@@ -7,11 +7,10 @@ from pathlib import Path
 
 import llama_cpp
 import numpy as np
+from made_once import CACHE, one_at_a_time
 
 from aipsy_judge.backends.llamacpp import LlamaCpp
 from aipsy_judge.weights import find_weights
-
-CACHE = Path(__file__).resolve().parents[2] / ".cache"
 
 
 @cache
@@ -24,13 +23,13 @@ def smollm2_f32() -> Path:
     """The same weights at 32 bits. With quantised weights activations are rounded to 8 bits, which makes a
     difference in the last digit (other cells in the cache, another batch) into one of half a logit."""
     target = CACHE / "smollm2-f32.gguf"
-    if not target.is_file():
-        CACHE.mkdir(exist_ok=True)
-        params = llama_cpp.llama_model_quantize_default_params()
-        params.ftype, params.allow_requantize, params.nthread = 0, True, 2
-        part = target.with_suffix(".part")
-        assert llama_cpp.llama_model_quantize(str(smollm2()).encode(), str(part).encode(), params) == 0
-        part.rename(target)
+    with one_at_a_time(target):
+        if not target.is_file():
+            params = llama_cpp.llama_model_quantize_default_params()
+            params.ftype, params.allow_requantize, params.nthread = 0, True, 2
+            part = target.with_suffix(".part")
+            assert llama_cpp.llama_model_quantize(str(smollm2()).encode(), str(part).encode(), params) == 0
+            part.rename(target)
     return target
 
 
@@ -38,12 +37,13 @@ def smollm2_f32() -> Path:
 def gemma4_tiny() -> Path:
     """Made in about 20 s from the vocabulary in llama-cpp-python's source, then kept in .cache/ of the clone."""
     target = CACHE / "gemma4-tiny-v3.gguf"
-    if not target.is_file():
-        from gemma4_tiny import write_gemma4_tiny
+    with one_at_a_time(target):
+        if not target.is_file():
+            from gemma4_tiny import write_gemma4_tiny
 
-        from quantize.llama_source import llama_cpp_source
+            from quantize.llama_source import llama_cpp_source
 
-        write_gemma4_tiny(llama_cpp_source() / "models" / "ggml-vocab-gemma-4.gguf", target)
+            write_gemma4_tiny(llama_cpp_source() / "models" / "ggml-vocab-gemma-4.gguf", target)
     return target
 
 

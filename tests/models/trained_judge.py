@@ -13,7 +13,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from real_models import CACHE, smollm2
+from made_once import CACHE, one_at_a_time
+from real_models import smollm2
 
 from aipsy_judge.answer import NA
 from aipsy_judge.backends.llamacpp import LlamaCpp
@@ -121,14 +122,15 @@ def _tree(id: str, prompt: list[int], answers: list[list[int]], cues: list[int])
 @cache
 def adapter() -> Path:
     """The adapter's folder, as PEFT writes it."""
-    if not (ADAPTER / "adapter_model.safetensors").is_file():
-        part = ADAPTER.with_suffix(".part")
-        shutil.rmtree(part, ignore_errors=True)
-        from training.quiet import without_notices, without_progress
+    with one_at_a_time(ADAPTER):
+        if not (ADAPTER / "adapter_model.safetensors").is_file():
+            part = ADAPTER.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            from training.quiet import without_notices, without_progress
 
-        with without_notices(), without_progress():
-            _train(part)
-        part.rename(ADAPTER)
+            with without_notices(), without_progress():
+                _train(part)
+            part.rename(ADAPTER)
     return ADAPTER
 
 
@@ -147,10 +149,12 @@ def exported(kind: str) -> Path:
     from quantize.to_gguf import to_gguf
 
     target, merged = CACHE / f"{ADAPTER.name}-{kind}.gguf", CACHE / f"{ADAPTER.name}-merged"
-    if not target.is_file():
-        if not merged.is_dir():
-            merge(base(), adapter(), merged, any_base=True)
-        to_gguf(merged, target, kind)
+    with one_at_a_time(target):
+        if not target.is_file():
+            with one_at_a_time(merged):
+                if not merged.is_dir():
+                    merge(base(), adapter(), merged, any_base=True)
+            to_gguf(merged, target, kind)
     return target
 
 
@@ -160,8 +164,9 @@ def adapter_gguf() -> Path:
     from quantize.lora_gguf import lora_gguf
 
     target = CACHE / f"{ADAPTER.name}-adapter.gguf"
-    if not target.is_file():
-        lora_gguf(adapter(), base(), target, any_base=True)
+    with one_at_a_time(target):
+        if not target.is_file():
+            lora_gguf(adapter(), base(), target, any_base=True)
     return target
 
 
