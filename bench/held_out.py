@@ -14,15 +14,12 @@ from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import InputError
 from aipsy_judge.ratings import Ratings, load_ratings
 from aipsy_judge.rubric import Rubric, load_rubric
-from training.data_files import conversations, rating_paths
+from training.data_files import rating_paths
 from training.recipe import Recipe
-from training.sample import make_sample
-from training.sample_rows import FILE as SAMPLE_FILE
-from training.sample_rows import read_sample_rows
 from training.split import Part
-from training.target_rows import FILE as TARGETS_FILE
-from training.target_rows import TargetRow, read_target_rows
-from training.targets import NAME as TARGETS
+from training.target_rows import TargetRow
+
+from .sampled import sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +61,11 @@ def held_out(recipe: Recipe, part: Part, work: Path) -> HeldOut:
 
     Raises InputError where the part has no item, and whatever the two stages raise.
     """
-    sample = make_sample(recipe, work).folder
-    texts = conversations(recipe)
-    targets = {row.item_id: row for row in read_target_rows(work / TARGETS / TARGETS_FILE)}
+    whole = sampled(recipe, work)
     found: dict[str, list[HeldItem]] = {}
-    for row in read_sample_rows(sample / SAMPLE_FILE):
-        target = targets[row.item_id]
-        item = HeldItem(row.item_id, texts[target.conversation], target.turn, row.group, target)
+    for row in whole.rows:
+        target = whole.targets[row.item_id]
+        item = HeldItem(row.item_id, whole.texts[target.conversation], target.turn, row.group, target)
         found.setdefault(row.part, []).append(item)
     if not found.get(part):
         raise InputError(f"no item of {recipe.name} lies in the part {part}", where="--part")

@@ -13,15 +13,12 @@ from pathlib import Path
 
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import InputError
-from training.data_files import conversations
 from training.recipe import Recipe
-from training.sample import make_sample
-from training.sample_rows import FILE as SAMPLE_FILE
-from training.sample_rows import SampleRow, read_sample_rows
+from training.sample_rows import SampleRow
 from training.split import Part
-from training.target_rows import FILE as TARGETS_FILE
-from training.target_rows import TargetRow, read_target_rows
-from training.targets import NAME as TARGETS
+from training.target_rows import TargetRow
+
+from .sampled import sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +44,9 @@ def drawn_replies(recipe: Recipe, work: Path, part: Part, turns: int, seed: int)
 
     Raises InputError where the part has too few failures or passes.
     """
-    sample = make_sample(recipe, work).folder / SAMPLE_FILE
-    rows = {r.item_id: r for r in read_target_rows(work / TARGETS / TARGETS_FILE)}
-    chosen = draw([r for r in read_sample_rows(sample) if r.part == part], turns, seed)
-    texts = conversations(recipe)
-    return tuple(_reply(rows[r.item_id], r, texts) for r in chosen)
+    whole = sampled(recipe, work)
+    chosen = draw([r for r in whole.rows if r.part == part], turns, seed)
+    return tuple(_reply(whole.targets[r.item_id], r, whole.texts) for r in chosen)
 
 
 def draw(rows: Sequence[SampleRow], turns: int, seed: int) -> list[SampleRow]:
