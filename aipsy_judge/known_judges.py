@@ -72,6 +72,7 @@ class KnownJudge(_Model):
     context_tokens: int
     licence: str
     file: WeightsFile
+    shipped: bool = False
     package: Package | None = None
     hub: Hub | None = None
     needs: Needs

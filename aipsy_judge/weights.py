@@ -71,6 +71,7 @@ def find_weights(name_or_path: str | Path | None, *, unblessed: bool = False) ->
         return _of_folder(folder, unblessed=unblessed)
     for judge in known_judges():
         if judge.name == str(name_or_path):
+            _refuse_without_folder(judge)
             return _of_known(judge, _installed(judge), check=True)
     path = Path(name_or_path).expanduser()
     if is_model_folder(path):
@@ -82,7 +83,7 @@ def find_weights(name_or_path: str | Path | None, *, unblessed: bool = False) ->
             "config.json and safetensors can be named by its path.",
         )
     for judge in known_judges():
-        if file_sha256(path) == judge.file.sha256:
+        if not judge.shipped and file_sha256(path) == judge.file.sha256:
             return _of_known(judge, path, check=False)
     return _unknown(path, path.stem, "file")
 
@@ -116,12 +117,18 @@ def _best_installed() -> Weights:
                 return _of_folder(folder, unblessed=False)
             continue  # nobody asked for it by name, and so not by its bare file either
         path = installed_at(judge)
-        if path is not None:
+        if path is not None and not judge.shipped:
             return _of_known(judge, path, check=True)
     raise WeightsError(
         "no judge is installed that fits this machine",
         hint="pip install 'aipsy-judge[mini]' brings the smallest; `aipsy-judge models list` shows the others.",
     )
+
+
+def _refuse_without_folder(judge: KnownJudge) -> None:
+    """What a shipped judge stands on is another judge by itself, and must not speak in its name."""
+    if judge.shipped:
+        raise WeightsError(f"the folder of the judge {judge.name} is not in this installation", hint=judge.how_to_get)
 
 
 def _installed(judge: KnownJudge) -> Path:

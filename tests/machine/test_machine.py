@@ -6,7 +6,7 @@ import pytest
 from judge_manifests import manifest_data, write_judge
 
 from aipsy_judge.errors import InputError, ManifestError, WeightsError
-from aipsy_judge.known_judges import fit, known_judge, known_judges
+from aipsy_judge.known_judges import fit, installed_at, known_judge, known_judges
 from aipsy_judge.machine import GIB, Gpu, Machine, memory_bytes, nvidia_gpus, parse_system_info, this_machine
 from aipsy_judge.weights import find_weights
 
@@ -158,3 +158,15 @@ def test_a_damaged_file_of_a_known_judge_is_refused_by_name(large_judge_here):
     large_judge_here.write_bytes(b"cut")
     with pytest.raises(WeightsError, match="its sha256 is another"):
         find_weights("aipsy-judge-1.0")
+
+
+def test_what_a_shipped_judge_stands_on_never_speaks_in_its_name(monkeypatch):
+    """As after an installation that lost the judge's folder."""
+    monkeypatch.setattr("aipsy_judge.weights.judge_folder", lambda name: None)
+    assert known_judge("mini").shipped
+    assert find_weights(None).name == "smollm2-untrained"
+    with pytest.raises(WeightsError, match="the folder of the judge mini is not in this installation"):
+        find_weights("mini")
+    base = installed_at(known_judge("mini"))
+    assert base is not None
+    assert find_weights(base).name == "smollm2-untrained"
