@@ -15,7 +15,7 @@ from aipsy_judge.judge import Judge
 from aipsy_judge.local_judge import LocalJudge
 from aipsy_judge.runs_key import verdict_key
 from quantize.asked import Task
-from quantize.free_answers import kind_of, write_answers
+from quantize.free_answers import asked_for, kind_of, write_answers
 from quantize.trunk import Trunk
 from quantize.watch import LINE_TOKENS
 
@@ -60,5 +60,5 @@ def _kinds(judge: LocalJudge, asked: Any) -> dict[str, int]:
     for prompt in task.prompts(backend):
         cells = len(prompt) + sum(len(cue) + 1 + budget for cue in cues.values())
         written = write_answers(backend, Trunk(backend, cells), 0, prompt, cues, budget)
-        kinds.update(kind_of(answer, contract, judge.rubric) for answer in written)
+        kinds.update(kind_of(a, contract, judge.rubric) for a in asked_for(written, contract, judge.rubric))
     return dict(kinds)

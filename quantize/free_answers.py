@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from aipsy_judge.answer import AnswerForm, Slot
+from aipsy_judge.answer import NO, AnswerForm, Slot
 from aipsy_judge.backends.protocol import Feed, Logits, Reply, TokenBackend
 from aipsy_judge.contract import Contract
 from aipsy_judge.reply import read_reply
-from aipsy_judge.rubric import Rubric
+from aipsy_judge.rubric import FlagSpec, Rubric
 from aipsy_judge.verdict import Unscored
 
 from .trunk import Trunk
@@ -67,6 +67,27 @@ def _written(backend: TokenBackend, unit: int, form: str, cue: list[int], made: 
     return Written(unit, form, tuple(made), said.decode("utf-8", "replace"), ended)
 
 
+def asked_for(written: Sequence[Written], contract: Contract, rubric: Rubric) -> list[Written]:
+    """The answers without those that nobody asks for: of contract compact, the line of a metric that hangs on a flag
+    which the judge's own line leaves unset. It is never read (readings.read_scores) and in no training row."""
+    if contract.name != "compact":
+        return list(written)
+    forms = contract.forms(rubric)
+    unset = {
+        (w.unit, flag.name)
+        for w in written
+        for flag in rubric.flags
+        if w.form == flag.name and w.text.removesuffix("\n") == _unset_line(forms[flag.name], flag)
+    }
+    flags = {m.name: m.flag for m in rubric.metrics if m.flag is not None}
+    return [w for w in written if (w.unit, flags.get(w.form, "")) not in unset]
+
+
+def _unset_line(form: AnswerForm, flag: FlagSpec) -> str:
+    unset = flag.severity.unset if flag.severity is not None else NO
+    return _lead(form) + next(option.text for option in _slot(form).options if option.label == unset)
+
+
 def kind_of(written: Written, contract: Contract, rubric: Rubric) -> Kind:
     """clean: read whole by the contract's reader, without any repair. early_end: the judge ended inside its answer.
     runaway: it had not ended when the budget was spent."""
@@ -81,13 +102,20 @@ def kind_of(written: Written, contract: Contract, rubric: Rubric) -> Kind:
 
 
 def _kind_of_line(text: str, form: AnswerForm) -> Kind:
-    slot = next(p for p in form.parts if isinstance(p, Slot))
-    lead = form.parts[0]
-    assert isinstance(lead, str)
-    lines = [lead + option.text for option in slot.options]
+    lines = [_lead(form) + option.text for option in _slot(form).options]
     if text.removesuffix("\n") in lines:
         return "clean"
     return "early_end" if any(line.startswith(text) for line in lines) else "unreadable"
+
+
+def _lead(form: AnswerForm) -> str:
+    lead = form.parts[0]
+    assert isinstance(lead, str)
+    return lead
+
+
+def _slot(form: AnswerForm) -> Slot:
+    return next(p for p in form.parts if isinstance(p, Slot))
 
 
 def _parses(text: str, rubric: Rubric) -> bool:

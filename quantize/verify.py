@@ -28,7 +28,7 @@ from aipsy_judge.strict_json import dumps
 from .asked import Task, take_units
 from .closeness import Near, near
 from .drift import FlagDrift, Mass, MetricDrift, flag_drifts, legal_mass, metric_drifts, worst
-from .free_answers import kind_of
+from .free_answers import Kind, Written, asked_for, kind_of
 from .limits import LIMITS, Limits, checks, load_limits
 from .side import Side
 from .tokens_seen import token_figures
@@ -97,7 +97,7 @@ def compare(full: Side, candidate: Side, bare: Side | None, task: Task, settings
 
 def findings(whole: Watched, other: Watched, effect: Sequence[tuple[float, bool]], task: Task) -> Findings:
     """What was seen on both sides, in figures. `effect`: places of the candidate against the base without training."""
-    kinds = [Counter[str](kind_of(w, task.contract, task.rubric) for w in side.written) for side in (whole, other)]
+    kinds = [Counter[str](kind for _, kind in _kinds(side, task)) for side in (whole, other)]
     return Findings(
         units=len(other.verdicts),
         tokens=token_figures(whole.seen, other.seen),
@@ -112,8 +112,13 @@ def findings(whole: Watched, other: Watched, effect: Sequence[tuple[float, bool]
     )
 
 
+def _kinds(side: Watched, task: Task) -> list[tuple[Written, Kind]]:
+    asked = asked_for(side.written, task.contract, task.rubric)
+    return [(w, kind_of(w, task.contract, task.rubric)) for w in asked]
+
+
 def _unread(side: Watched, task: Task) -> tuple[str, ...]:
-    bad = (w.text for w in side.written if kind_of(w, task.contract, task.rubric) != "clean")
+    bad = (written.text for written, kind in _kinds(side, task) if kind != "clean")
     return tuple(text[:400] for text, _ in zip(bad, range(EXAMPLES), strict=False))
 
 

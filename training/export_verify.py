@@ -68,6 +68,7 @@ def verify(
     words = ["quantize.verify", "--full", proof.full, "--candidate", proof.candidate, "--conversations", texts]
     words += ["--rubric", recipe.rubric, "--contract", recipe.contract]
     words += ["--candidate-adapter", proof.adapter] if proof.adapter is not None else []
+    words += ["--units", recipe.export.verify_units] if recipe.export is not None else []
     words += ["--bare", proof.bare] if proof.bare is not None else []
     words += ["--window", recipe.render.window] if recipe.render.window is not None else []
 
@@ -82,6 +83,7 @@ def verify(
     inputs |= {label: path for label, path in files.items() if path is not None}
     settings: dict[str, Any] = {"rubric": load_rubric(recipe.rubric).hash, **recipe.part("contract")}
     settings["render.window"] = recipe.render.window
+    settings["export.verify_units"] = recipe.export.verify_units if recipe.export is not None else None
     made = make(folder, Stage(proof.name, VERSION, settings, inputs), work, say=say)
     say(f"{proof.name}: {'passed' if passed(made.folder) else 'NOT passed, it will not be blessed'}")
     return made

@@ -288,14 +288,13 @@ class Export(Section):
     gguf: Annotated[tuple[Literal["Q8_0", "F16", "BF16", "Q6_K", "Q4_K_M"], ...], Field(strict=False)] = Field(
         default=("Q8_0",), description="a list of Q8_0, F16, BF16, Q6_K, Q4_K_M"
     )
-    adapter_gguf: bool = Field(
-        default=False, description="true or false: the adapter as a small GGUF beside an untouched base"
-    )
+    adapter_gguf: bool = Field(default=False, description="true or false: the adapter as a small GGUF by itself")
     mlx: Annotated[tuple[Literal[8, 4], ...], Field(strict=False)] = Field(
         default=(), description="a list of 8 and 4 (bits)"
     )
-    verify: bool = Field(
-        default=True, description="true or false: hold each file against the full model before it is blessed"
+    verify: bool = Field(default=True, description="true or false: hold each file against the full model")
+    verify_units: Annotated[int, Field(ge=1)] = Field(
+        default=100, description="turns of the validation part that it is held on at least, 1 and up"
     )
 
 

@@ -12,7 +12,7 @@ from aipsy_judge.answer import NA
 from aipsy_judge.bench_contract import bench_form
 from aipsy_judge.contract import COMPACT, FULL, Contract
 from aipsy_judge.rubric import load_rubric
-from quantize.free_answers import Written, kind_of, write_answers
+from quantize.free_answers import Written, asked_for, kind_of, write_answers
 from quantize.trunk import Trunk
 
 RUBRIC = load_rubric()
@@ -138,3 +138,22 @@ def test_answers_of_unlike_length_are_written_in_step_each_to_its_own_end():
     assert not found[2].ended
     assert len(found[2].tokens) == 20
     assert [w.tokens[-1] == end for w in found] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("flag", "asked"),
+    [
+        ("crisis_detected:none\n", False),
+        ("crisis_detected:none", False),
+        ("crisis_detected:direct\n", True),
+        ("crisis_detected:indirect\n", True),
+        ("crisis_detected:nonesuch\n", True),  # says nothing: whoever reads it cannot leave the other out
+    ],
+)
+def test_a_line_that_hangs_on_a_flag_is_asked_for_unless_the_judges_own_line_leaves_it_unset(flag, asked):
+    hanging = Written(3, "crisis_handling", (), "crisis_handling:none\n", True)
+    others = [Written(3, "empathy", (), "empathy:4\n", True), Written(3, "crisis_detected", (), flag, True)]
+    elsewhere = Written(4, "crisis_handling", (), "crisis_handling:none\n", True)
+    found = asked_for([*others, hanging, elsewhere], COMPACT, RUBRIC)
+    assert found == [*others, *([hanging] if asked else []), elsewhere]
+    assert asked_for([*others, hanging], FULL, RUBRIC) == [*others, hanging]
