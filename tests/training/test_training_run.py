@@ -265,8 +265,8 @@ def test_an_mlx_folder_is_held_against_the_full_weights_too(
     assert [m.folder.name for m in made] == ["verify-mlx-8bit"]
     asked = told[-1]
     named = {option: asked[asked.index(option) + 1] for option in ("--full", "--candidate", "--bare")}
-    folders = [out / "export" / f / n for f, n in (("gguf-F16", "made-F16.gguf"), ("mlx-8bit", "made-8bit"))]
-    assert list(named.values()) == [*map(str, folders), str(out / "export" / "bare-F16" / "bare-F16.gguf")]
+    folders = [out / "export" / "merged" / "model", out / "export" / "mlx-8bit" / "made-8bit"]
+    assert list(named.values()) == [*map(str, folders), str(mlx.base.checkpoint)]
 
 
 def test_an_export_that_fails_leaves_no_file(trained: tuple[Recipe, Path, list[list[str]]]) -> None:
