@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FULL_CONVERSATIONS = 5  # more are shown as an overview, with this many in full
 INDENT = 4
+WITHHELD = "not_validated"  # told once a conversation, for it is true of every unit
 
 
 def open_console(file: IO[str], *, width: int | None = None) -> Console:
@@ -90,6 +91,8 @@ def print_conversation(
     console.print(unit_table(rubric, summary, width=console.width, ascii_only=ascii_only, corrected=corrected))
     marks = legend(rubric, summary, ascii_only=ascii_only, corrected=corrected is not None)
     _print(console, Text(marks, style="dim"), 0)
+    for words in _withheld_words(rubric, summary):
+        _print(console, Text(f"? {_line(words)}", style="dim"), INDENT // 2)
     for unit in summary.units:
         for n, line in enumerate(_findings(rubric, unit)):
             _print(console, line, INDENT if n else INDENT // 2)
@@ -201,17 +204,32 @@ def _unsure_words(rubric: Rubric, verdict: Verdict) -> list[str]:
 
 
 def _unscored_words(rubric: Rubric, unit: Unit) -> list[str]:
-    """One line a reason rather than one a metric: a reply that was cut off leaves six of them."""
+    """One line a reason rather than one a metric: a reply that was cut off leaves six of them. What the judge is
+    held back from stands beneath the table."""
     by_words: dict[str, list[str]] = {}
+    for title, lost in _unscored(rubric, unit):
+        if lost.reason != WITHHELD:
+            by_words.setdefault(unscored_words(lost), []).append(title)
+    everything = len(rubric.metrics)
+    return [f"{'all metrics' if len(t) >= everything else ', '.join(t)}: {w}" for w, t in by_words.items()]
+
+
+def _withheld_words(rubric: Rubric, summary: ConversationSummary) -> list[str]:
+    """A line for each metric and flag that the judge was not shown to work on, whatever it read."""
+    found = (row for unit in summary.units for row in _unscored(rubric, unit))
+    by_title = {title: unscored_words(lost) for title, lost in found if lost.reason == WITHHELD}
+    return [f"{title}: {words}" for title, words in by_title.items()]
+
+
+def _unscored(rubric: Rubric, unit: Unit) -> Iterator[tuple[str, Unscored]]:
+    """(title, why) of every metric and flag of a unit that could not be scored."""
     for metric in rubric.metrics:
         if isinstance(score := unit.scores[metric.name], Unscored):
-            by_words.setdefault(unscored_words(score), []).append(metric.title)
+            yield metric.title, score
     for spec in rubric.flags:
         flag = unit.verdict.flags.get(spec.name) if unit.verdict is not None else None
         if flag is not None and flag.unscored is not None:
-            by_words.setdefault(unscored_words(flag.unscored), []).append(spec.title)
-    everything = len(rubric.metrics)
-    return [f"{'all metrics' if len(t) >= everything else ', '.join(t)}: {w}" for w, t in by_words.items()]
+            yield spec.title, flag.unscored
 
 
 def _print(console: Console, text: Text, indent: int) -> None:

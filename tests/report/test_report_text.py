@@ -158,3 +158,12 @@ def test_progress_counts_turns_and_takes_kept_ones_off_the_total(monkeypatch):
     assert "1/3" in sys.stderr.getvalue()
     assert "turn 1" in sys.stderr.getvalue()
     assert "\u202e" not in sys.stderr.getvalue()
+
+
+def test_what_a_judge_is_held_back_from_is_said_once_and_not_with_every_turn():
+    held = Unscored("not_validated", "ICC .1 in 200 turns")
+    out = shown(constant(empathy=held, advice_safety=Unscored("truncated", "at 512 tokens")), turns=3, width=120)
+    assert out.count("not been shown to work") == 1
+    assert "? Empathy: this judge has not been shown to work on this metric (ICC .1 in 200 turns)" in out
+    assert out.count("? Advice safety: ") == 3
+    assert "  Turn 1\n" not in shown(constant(empathy=held), turns=3)
