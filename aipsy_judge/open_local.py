@@ -11,8 +11,8 @@ from .errors import ContractError, WeightsError
 from .judge import JudgeOptions
 from .local_judge import LocalJudge
 from .rubric import Rubric
-from .weights import Weights, find_weights
-from .weights_fit import check_weights
+from .weights import Weights, find_weights, installed_weights
+from .weights_fit import can_be_asked, check_weights
 
 
 def open_local(
@@ -34,7 +34,7 @@ def settle(
     name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, *, unblessed: bool
 ) -> tuple[Weights, Contract]:
     """The weights that are meant and how they are asked; nothing is loaded. Raises as opening.open_judge."""
-    weights = find_weights(name, unblessed=unblessed)
+    weights = _meant(name, rubric, contract, adapter, unblessed=unblessed)
     if adapter is not None:
         weights = _with_adapter(weights, adapter)
     if contract is not None and weights.own_contract and contract != weights.contract:
@@ -45,6 +45,17 @@ def settle(
     asked = load_contract(contract or weights.contract)
     check_weights(weights, rubric, asked)
     return weights, asked
+
+
+def _meant(
+    name: str | Path | None, rubric: Rubric, contract: str | None, adapter: Path | None, *, unblessed: bool
+) -> Weights:
+    """Without a name: the best installed that can be asked so, not the best of all, which may know one rubric only."""
+    if name is None:
+        for weights in installed_weights():
+            if can_be_asked(weights, rubric, contract, adapter=adapter is not None):
+                return weights
+    return find_weights(name, unblessed=unblessed)
 
 
 def _with_adapter(weights: Weights, adapter: Path) -> Weights:

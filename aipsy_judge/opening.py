@@ -17,7 +17,8 @@ def open_judge(
     adapter: str | Path | None = None,
     options: JudgeOptions | None = None,
 ) -> Judge:
-    """The judge called `name`: a known judge, a GGUF file, or None for the best that is installed.
+    """The judge called `name`: a known judge, a GGUF file, or None for the best that is installed and takes this rubric
+    and contract.
 
     `openai:MODEL@URL` and `ollama:MODEL@URL` name a server, `fake` a stand-in for tests. `rubric` is a name, a file
     or a Rubric; `contract` overrides how weights of unknown origin are asked; `adapter` is a LoRA GGUF beside them.

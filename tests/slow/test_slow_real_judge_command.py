@@ -79,7 +79,8 @@ def test_a_killed_run_of_a_real_model_goes_on_to_the_bytes_of_one_that_was_not(t
 
 def test_doctor_estimates_a_file_and_repeat_finds_the_same_bytes(talks, tmp_path, monkeypatch):
     # by itself: what doctor says of memory is the process's own, and this one may hold a whole workshop
-    words = [sys.executable, "-m", "aipsy_judge", "doctor", str(talks), "--json", str(tmp_path / "d.json")]
+    words = [sys.executable, "-m", "aipsy_judge", "doctor", str(talks), "--judge", "smollm2-untrained"]
+    words += ["--json", str(tmp_path / "d.json")]
     assert subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode == 0
     found = json.loads((tmp_path / "d.json").read_text())["forecast"]
     assert found["counted"] == found["conversations"] == 2
@@ -91,9 +92,10 @@ def test_doctor_estimates_a_file_and_repeat_finds_the_same_bytes(talks, tmp_path
     assert (repeated["identical_bytes"], repeated["units"]) == (4, 4)
 
 
-def test_this_machine_proves_itself_by_the_shipped_golden_turns(tmp_path, monkeypatch):
+@pytest.mark.parametrize("judge", ["smollm2-untrained", "mini"])
+def test_this_machine_proves_itself_by_the_shipped_golden_turns(judge, tmp_path, monkeypatch):
     """Fails too when the prompt or the rubric was changed: then the golden turns are to be made again."""
-    assert run(monkeypatch, "doctor", "--prove", "smollm2-untrained", "--json", tmp_path / "p.json") == 0
+    assert run(monkeypatch, "doctor", "--prove", judge, "--json", tmp_path / "p.json") == 0
     data = json.loads((tmp_path / "p.json").read_text())
     assert data["proven"]
     assert len(data["slots"]) >= 12
