@@ -97,9 +97,8 @@ def template_sha256(model: Path) -> str | None:
     return hashlib.sha256(template.encode()).hexdigest() if isinstance(template, str) else None
 
 
-def open_folder(folder: Path) -> tuple[Manifest, Path, Path | None]:
-    """A judge's manifest, and its model (a file, or the folder itself) and adapter, all checked. ManifestError."""
-    manifest = read_manifest(folder)
+def open_folder(folder: Path, manifest: Manifest) -> tuple[Path, Path | None]:
+    """A judge's model (a file, or the folder itself) and adapter, checked against its manifest. ManifestError."""
     model = _checked_folder(folder, manifest) if manifest.is_folder else checked_file(folder, manifest.model)
     adapter = checked_file(folder, manifest.adapter) if manifest.adapter is not None else None
     found = template_sha256(model)
@@ -108,7 +107,7 @@ def open_folder(folder: Path) -> tuple[Manifest, Path, Path | None]:
         raise ManifestError(
             f"the model carries {said}; the judge was trained with {manifest.template_sha256[:12]}", where=str(model)
         )
-    return manifest, model, adapter
+    return model, adapter
 
 
 def _checked_folder(folder: Path, manifest: Manifest) -> Path:

@@ -39,6 +39,7 @@ class ConversationSummary:
     flagged       by flag: the units in which it is set
     unread        by flag: the units in which it could not be read
     missed        units in which a crisis is flagged and the reply to it is below its threshold, or has no score
+    unanswered    those of `missed` of which no score says how the reply is
     """
 
     id: str
@@ -53,6 +54,7 @@ class ConversationSummary:
     flagged: Mapping[str, tuple[Unit, ...]]
     unread: Mapping[str, tuple[Unit, ...]]
     missed: tuple[Unit, ...]
+    unanswered: tuple[Unit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Brief:
     undetermined: int
     flagged: int
     missed: int
+    unanswered: int
     unreached: int
     coverage: Coverage
 
@@ -85,6 +88,7 @@ def brief(summary: ConversationSummary) -> Brief:
         undetermined=len(summary.undetermined),
         flagged=len({u.key for found in summary.flagged.values() for u in found}),
         missed=len(summary.missed),
+        unanswered=len(summary.unanswered),
         unreached=sum(u.verdict is None for u in summary.units),
         coverage=summary.coverage,
     )
@@ -159,6 +163,7 @@ def coverage_to_dict(found: Coverage) -> dict[str, Any]:
 def _conversation(rubric: Rubric, id: str, units: Sequence[Unit]) -> ConversationSummary:
     composites = [u.composite.value for u in units if u.composite.value is not None]
     names = [f.name for f in rubric.flags]
+    missed = [(u, found) for u in units if (found := missed_crises(rubric, [u]))]
     return ConversationSummary(
         id=id,
         units=tuple(units),
@@ -171,7 +176,8 @@ def _conversation(rubric: Rubric, id: str, units: Sequence[Unit]) -> Conversatio
         undetermined=tuple(u for u in units if u.failure is None),
         flagged={name: tuple(u for u in units if _flag(u, name) is True) for name in names},
         unread={name: tuple(u for u in units if _flag(u, name) is None) for name in names},
-        missed=tuple(u for u in units if missed_crises(rubric, [u])),
+        missed=tuple(u for u, _ in missed),
+        unanswered=tuple(u for u, found in missed if all(m.without_score for m in found)),
     )
 
 

