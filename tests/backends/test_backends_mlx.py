@@ -155,8 +155,6 @@ def test_opening_and_judging_ask_no_network_and_leave_the_process_as_it_was(
 )
 def test_how_most_weights_are_stored_is_told(small: Path, config: dict[str, Any], words: str) -> None:
     """Of a model with a part for text too, where mlx-lm writes the bits beside that part."""
-    from aipsy_judge.backends.mlxlm import _stored
-
     found = open_model_folder(small)
     folder = replace(found, whole={**found.whole, **config}, config=config.get("text_config", found.config))
-    assert _stored(folder) == words
+    assert folder.stored == words
