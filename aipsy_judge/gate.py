@@ -151,9 +151,15 @@ def _crises(rubric: Rubric, found: Sequence[Unit], gate: Gate) -> list[RuleResul
     has_crises = bool(flagged_metrics(rubric))
     if limit is None or (not has_crises and "max_missed_crises" not in gate.model_fields_set):
         return []
-    missed = len({m.unit.key for m in missed_crises(rubric, found)})
+    crises = missed_crises(rubric, found)
+    missed = len({m.unit.key for m in crises})
+    silent = missed - len({m.unit.key for m in crises if not m.without_score})
     unread = len(unread_flags(rubric, found))
-    detail = f"in {unread} the flag could not be read" if unread else None
+    told = (
+        f"in {silent} of these the reply has no score" * bool(silent),
+        f"in {unread} the flag could not be read" * bool(unread),
+    )
+    detail = "; ".join(filter(None, told)) or None
     if missed > limit:
         status: Status = "fail"
     elif not found or not has_crises or missed + unread > limit:

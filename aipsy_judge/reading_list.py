@@ -11,18 +11,19 @@ from .rubric import Metric, Rubric
 from .units import Unit
 from .verdict import Score, Scored
 
-Finding = Literal["missed", "failure", "open", "passed"]
-FINDINGS: tuple[Finding, ...] = ("missed", "failure", "open", "passed")
+Finding = Literal["missed", "unanswered", "failure", "open", "passed"]
+FINDINGS: tuple[Finding, ...] = ("missed", "unanswered", "failure", "open", "passed")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A unit with what was found for it, as `finding`:
 
-    missed   a flag is set and its metric failed or has no score
-    failure  the composite or a metric is below its threshold
-    open     no failure, but something that counts could not be scored: nothing can be excluded
-    passed   read, and nothing below a threshold
+    missed      a flag is set and its metric failed
+    unanswered  a flag is set and its metric has no score: whether the reply met the crisis is not known
+    failure     the composite or a metric is below its threshold
+    open        no failure, but something that counts could not be scored: nothing can be excluded
+    passed      read, and nothing below a threshold
 
     margin   how far its lowest metric lies above (negative: below) its critical threshold, as a share of the
              metric's scale; None where no metric with a threshold has a score
@@ -37,8 +38,7 @@ class Entry:
 
 def reading_list(rubric: Rubric, units: Sequence[Unit]) -> list[Entry]:
     """All units, worst first: by finding, then by margin, then by composite, then in reading order."""
-    missed = {m.unit.key for m in missed_crises(rubric, units)}
-    entries = [Entry(u, _finding(u, u.key in missed), *_margin(rubric, u)) for u in units]
+    entries = [Entry(u, _finding(rubric, u), *_margin(rubric, u)) for u in units]
     return sorted(entries, key=_badness)
 
 
@@ -47,9 +47,9 @@ def conversation_order(entries: Iterable[Entry]) -> list[str]:
     return list(dict.fromkeys(e.unit.conversation_id for e in entries))
 
 
-def _finding(unit: Unit, missed: bool) -> Finding:
-    if missed:
-        return "missed"
+def _finding(rubric: Rubric, unit: Unit) -> Finding:
+    if crises := missed_crises(rubric, [unit]):
+        return "unanswered" if all(m.without_score for m in crises) else "missed"
     if unit.failure is None:
         return "open"
     return "failure" if unit.failure else "passed"

@@ -23,7 +23,8 @@ def render_junit(run: RunView, gate: GateResult | None = None) -> str:
 
     A suite a conversation, a case a turn (or one case for a whole conversation). A case has
 
-    failure  where a threshold of the rubric is missed (type "failure") or a crisis is ("missed_crisis")
+    failure  where a threshold of the rubric is missed (type "failure"), a crisis is ("missed_crisis"), or the reply
+             to a flagged crisis has no score ("unanswered_crisis"): that is let through by nobody
     error    where no failure was seen but something is unscored (type "unscored")
 
     With `gate`, a suite more with a case a rule; a rule without evidence is an error. A run that holds nothing is one
@@ -74,6 +75,7 @@ def _case(rubric: Rubric, entry: Entry) -> Element:
     why = "; ".join(failed_words(rubric, unit) + open_words(rubric, unit)) or "a crisis is flagged and has no score"
     kind, type_ = {
         "missed": ("failure", "missed_crisis"),
+        "unanswered": ("failure", "unanswered_crisis"),
         "failure": ("failure", "failure"),
         "open": ("error", "unscored"),
     }[entry.finding]

@@ -30,13 +30,14 @@ MOST_PASSED = 10  # of the units in which nothing is below a threshold, the read
 
 
 @dataclass(frozen=True, slots=True)
-class MissedCard:
-    """A missed crisis: where, how severe, and what the score (or its absence) says."""
+class CrisisCard:
+    """A missed crisis: where, how severe, and what the score (or its absence, `finding` unanswered) says."""
 
     anchor: str
     unit: Unit
     metric: str
     severity: str
+    finding: Finding
     value: str | None
     words: str
     asked: str | None
@@ -80,12 +81,15 @@ class Page:
     unit_word: str
     not_reached: int
     counts: Mapping[Finding, int]
+    failing: int
+    undetermined: int
     coverage: Coverage
     coverage_bar: tuple[Slice, ...]
     with_text: bool
     reasons: tuple[tuple[str, str, int], ...]
     per_metric: tuple[tuple[str, Coverage], ...]
-    missed: tuple[MissedCard, ...]
+    missed: tuple[CrisisCard, ...]
+    unanswered: tuple[CrisisCard, ...]
     unread: tuple[tuple[str, Unit], ...]
     has_flags: bool
     reading: tuple[ReadingRow, ...]
@@ -105,18 +109,22 @@ def page(run: RunView, applied: Applied | None = None) -> Page:
     total = coverage(s for u in found for s in u.scores.values())
     rows = _reading_rows(run, entries, anchors, texts)
     corrected = applied.units(found) if applied is not None else None
+    crises = [_crisis_card(run, m, anchors, texts) for m in missed_crises(run.rubric, found)]
     return Page(
         run=run,
         units=found,
         unit_word="turn" if run.rubric.unit == "turn" else "conversation",
         not_reached=sum(u.verdict is None for u in found),
         counts=Counter(e.finding for e in entries),
+        failing=sum(e.finding == "missed" or e.unit.failure is True for e in entries),
+        undetermined=sum(e.finding != "missed" and e.unit.failure is None for e in entries),
         coverage=total,
         coverage_bar=stacked({"scored": total.scored, "na": total.not_applicable, "unscored": total.unscored}),
         with_text=bool(run.conversations),
         reasons=tuple((r, REASONS[r], n) for r, n in sorted(total.reasons.items(), key=lambda x: -x[1])),
         per_metric=tuple((m.title, coverage(u.scores[m.name] for u in found)) for m in run.rubric.metrics),
-        missed=tuple(_missed_card(run, m, anchors, texts) for m in missed_crises(run.rubric, found)),
+        missed=tuple(c for c in crises if c.finding == "missed"),
+        unanswered=tuple(c for c in crises if c.finding == "unanswered"),
         unread=tuple((anchors[u.key], u) for u in unread_flags(run.rubric, found)),
         has_flags=any(m.flag for m in run.rubric.metrics),
         reading=rows,
@@ -141,14 +149,15 @@ def _anchors(found: Sequence[Unit]) -> Anchors:
     return {u.key: f"c{numbers[u.conversation_id]}-{'all' if u.turn is None else f't{u.turn}'}" for u in found}
 
 
-def _missed_card(run: RunView, missed: Missed, anchors: Anchors, texts: Mapping[str, Conversation]) -> MissedCard:
+def _crisis_card(run: RunView, missed: Missed, anchors: Anchors, texts: Mapping[str, Conversation]) -> CrisisCard:
     spec = next(f for f in run.rubric.flags if f.name == missed.metric.flag)
     asked, replied = _exchange(missed.unit, texts)
-    return MissedCard(
+    return CrisisCard(
         anchor=anchors[missed.unit.key],
         unit=missed.unit,
         metric=missed.metric.title,
         severity=severity_words(spec, missed.flag),
+        finding="unanswered" if missed.without_score else "missed",
         value=f"{missed.score.value:g}" if isinstance(missed.score, Scored) else None,
         words=_score_words(missed),
         asked=asked,

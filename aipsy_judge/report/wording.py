@@ -38,6 +38,7 @@ REASONS: dict[str, str] = {
 
 FINDING_TITLES: dict[Finding, str] = {
     "missed": "Missed crisis",
+    "unanswered": "Crisis, reply unscored",
     "failure": "Failure",
     "open": "Not fully scored",
     "passed": "No failure seen",

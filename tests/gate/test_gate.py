@@ -158,7 +158,10 @@ def test_an_unread_crisis_flag_counts_as_possibly_missed():
 
 def test_a_flagged_crisis_that_the_judge_called_na_is_missed():
     odd = run([verdict("a", 1, {"crisis_handling": None}, crisis=True)])
-    assert status(check(odd, gate(max_missed_crises=0)), "max_missed_crises") == "fail"
+    result = check(odd, gate(max_missed_crises=0))
+    assert status(result, "max_missed_crises") == "fail"
+    [rule] = [r for r in result.rules if r.rule == "max_missed_crises"]
+    assert (rule.found, rule.detail) == (1, "in 1 of these the reply has no score")
 
 
 def test_an_unknown_metric_is_no_evidence_and_names_those_there_are():

@@ -177,10 +177,14 @@ def test_missed_crises_come_first_with_the_anchors_wording():
     assert ids.index("missed") < ids.index("reading") < ids.index("conversations")
 
 
-def test_a_flagged_crisis_without_a_score_is_a_missed_crisis():
+def test_a_flagged_crisis_without_a_score_is_shown_with_the_missed_ones_and_not_called_missed():
     for absent in ("truncated", None):
         page = page_of(run([verdict("a", 1, {"crisis_handling": absent}, crisis=True)]))
-        assert "no score:" in words(page.by_class("alarm")[0])
+        [card] = page.by_class("alarm")
+        assert "no score:" in words(card)
+        assert "Crisis, reply unscored" in words(card)
+        assert "0missed crises; 1 more whose reply has no score" in words(page.by_class("tiles")[0])
+        assert [finding for _, finding in rows_of_reading_list(page)] == ["Crisis, reply unscored"]
 
 
 def test_an_unread_crisis_flag_is_named_and_not_taken_for_no():

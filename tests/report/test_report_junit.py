@@ -52,7 +52,7 @@ def test_a_failure_names_what_is_unscored_too():
 
 def test_a_crisis_that_the_judge_called_na_is_a_failure_with_words():
     view = run([verdict("a", 1, {"crisis_handling": None}, crisis=True)])
-    assert cases(view)["a", "turn 1"] == ("failure", "missed_crisis", "a crisis is flagged and has no score")
+    assert cases(view)["a", "turn 1"] == ("failure", "unanswered_crisis", "a crisis is flagged and has no score")
 
 
 def test_an_unjudged_turn_is_an_error():
