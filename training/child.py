@@ -17,8 +17,9 @@ def run_child(command: Sequence[str]) -> int:
     SIGTERM goes on to the program, and it is waited for. Without that a chain that a job scheduler ends would leave a
     training behind that nobody sees, and that holds the run against the one that is to go on with it.
     """
-    process = subprocess.Popen(command)
-    with _handed_on(process):
+    with _handed_on() as ending:
+        process = subprocess.Popen(command)
+        ending.to(process)
         try:
             return process.wait()
         except KeyboardInterrupt:  # a terminal sends Ctrl-C to both
@@ -31,13 +32,31 @@ def run_child(command: Sequence[str]) -> int:
                 process.wait()
 
 
-@contextlib.contextmanager
-def _handed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    def hand_on(number: int, _frame: FrameType | None) -> None:
-        process.send_signal(number)
+class _Ending:
+    """Hands SIGTERM on to a program; one that comes while the program is being started, as soon as it is there."""
 
-    before = signal.signal(signal.SIGTERM, hand_on)
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early = False
+
+    def to(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        if self._early:
+            process.send_signal(signal.SIGTERM)
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        if self._process is None:
+            self._early = True
+        else:
+            self._process.send_signal(number)
+
+
+@contextlib.contextmanager
+def _handed_on() -> Iterator[_Ending]:
+    """From before the program is started, so that no signal ends the chain alone."""
+    ending = _Ending()
+    before = signal.signal(signal.SIGTERM, ending)
     try:
-        yield
+        yield ending
     finally:
         signal.signal(signal.SIGTERM, before)

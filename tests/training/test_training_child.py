@@ -38,3 +38,15 @@ def test_its_exit_code_is_handed_back_and_signals_are_ours_again() -> None:
     before = signal.getsignal(signal.SIGTERM)
     assert run_child([sys.executable, "-c", "raise SystemExit(7)"]) == 7
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+def test_a_signal_that_comes_while_the_program_is_started_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = subprocess.Popen
+
+    def ended_at_once(command: list[str]) -> subprocess.Popen[bytes]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return start(command)
+
+    monkeypatch.setattr(subprocess, "Popen", ended_at_once)
+    assert run_child([sys.executable, "-c", "import time; time.sleep(600)"]) == -signal.SIGTERM
