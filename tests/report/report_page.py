@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+from aipsy_judge.report.html import render_html
+from aipsy_judge.runs import RunView
+
 VOID = {"meta", "br", "link", "img", "input", "hr", "col"}
 # Drawn, not nested: the report closes these with "/>", as SVG allows.
 SVG_LEAVES = {"rect", "line", "circle", "path", "polyline"}
@@ -72,3 +75,13 @@ def read_page(html: str) -> Element:
     assert reader.faults == []
     assert len(reader.open) == 1, f"left open: {[e.tag for e in reader.open]}"
     return reader.root
+
+
+def page_of(run: RunView) -> Element:
+    """The report of a run as a tree."""
+    return read_page(render_html(run))
+
+
+def words(element: Element) -> str:
+    """The text of an element with single blanks, as it is seen."""
+    return " ".join(element.text.split())
