@@ -6,9 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from server_at_work import TALK, at_work, bench_text
-
-from aipsy_judge.backends.fake import FakeJudge
+from server_at_work import TALK, bench_text
 
 pytestmark = pytest.mark.slow  # importing the clients takes longer than all they do here
 
@@ -21,12 +19,6 @@ def ollama():
 @pytest.fixture(scope="module")
 def openai():
     return pytest.importorskip("openai")
-
-
-@pytest.fixture(scope="module")
-def server():
-    with at_work(FakeJudge(), answer_as_own=True) as work:
-        yield work
 
 
 @pytest.fixture

@@ -9,9 +9,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from server_at_work import SYSTEM, TALK, at_work, bench_text
-
-from aipsy_judge.backends.fake import FakeJudge
+from server_at_work import SYSTEM, TALK, bench_text
 
 MESSAGES = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": bench_text(TALK, "Yes.")}]
 SCHEMA = {
@@ -59,12 +57,6 @@ ODD = st.one_of(
 )
 pytestmark = pytest.mark.slow
 ALLOWED = {200, 400, 404, 409, 422}
-
-
-@pytest.fixture(scope="module")
-def server():
-    with at_work(FakeJudge(), answer_as_own=True) as work:
-        yield work
 
 
 def places(data, path=()):

@@ -21,12 +21,6 @@ RUBRIC = load_rubric()
 ASSISTANT = [{"role": "user", "content": "I failed."}, {"role": "assistant", "content": "That hurts."}]
 
 
-@pytest.fixture(scope="module")
-def server():
-    with at_work(FakeJudge(), answer_as_own=True) as work:
-        yield work
-
-
 class Held:
     """A judge that waits, one conversation after another, until it is let through."""
 

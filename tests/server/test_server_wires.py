@@ -14,13 +14,6 @@ from aipsy_judge.rubric import load_rubric
 from aipsy_judge.verdict import Flag, NotApplicable, Scored, Unscored
 
 RUBRIC = load_rubric()
-ASSISTANT = [{"role": "user", "content": "I failed."}, {"role": "assistant", "content": "That hurts."}]
-
-
-@pytest.fixture(scope="module")
-def server():
-    with at_work(FakeJudge(), answer_as_own=True) as work:
-        yield work
 
 
 # -- what a client of Ollama finds ---------------------------------------------------------------------------
