@@ -14,6 +14,8 @@ from aipsy_judge.base_record import base_record
 
 EXPERTS, OUT, IN = 3, 12, 8
 LAYERS = 2
+Q0 = "model.language_model.layers.0.self_attn.q_proj"  # the module of the smallest adapter that changes something
+TARGETS = ["experts.gate_up_proj", "experts.down_proj"]  # target_parameters of all_matrices
 TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}é"
 
 
@@ -42,7 +44,7 @@ def write_base(folder: Path, tensors: dict[str, torch.Tensor] | None = None, **c
     tensors = base_tensors() if tensors is None else tensors
     names = sorted(tensors)
     parts = [names[::2], names[1::2]]
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for number, part in enumerate(parts, 1):
         file = f"model-{number:05}-of-00002.safetensors"
         save_file({n: tensors[n] for n in part}, folder / file, metadata={"format": "pt"})
@@ -94,7 +96,7 @@ def expert_change(a: torch.Tensor, b: torch.Tensor, experts: int, rank: int, sca
 
 def all_matrices(rank: int = 2) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """A pair for everything that base_tensors has, except embedding and norms."""
-    found = {}
+    found: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
     for layer in range(LAYERS):
         at = f"model.language_model.layers.{layer}"
         found |= {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from small_checkpoints import IN, OUT, base_tensors, pair, write_adapter, write_base
+from small_checkpoints import IN, OUT, Q0, base_tensors, pair, write_adapter, write_base
 from small_gguf import CONTROL, TEMPLATE, bpe_vocabulary, write_small_gguf
 
 import quantize.converter
@@ -125,9 +125,7 @@ def test_a_folder_that_names_no_architecture_is_told_so(tmp_path: Path, config: 
     with pytest.raises(WeightsError, match="names no architecture") as caught:
         to_gguf(base, tmp_path / "out.gguf")
     assert "as published" in str(caught.value.hint)
-    adapter = write_adapter(
-        tmp_path / "adapter", base, {"model.language_model.layers.0.self_attn.q_proj": pair(OUT, IN)}
-    )
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: pair(OUT, IN)})
     with pytest.raises(WeightsError, match="names no architecture"):
         lora_gguf(adapter, base, tmp_path / "adapter.gguf")
 
@@ -211,7 +209,7 @@ def test_a_folder_without_a_tokenizer_is_told_so_before_anything_is_written(tmp_
 def test_an_adapter_that_changes_nothing_becomes_no_file(tmp_path: Path) -> None:
     base = write_base(tmp_path / "base", **ARCHITECTURE)
     a, b = pair(OUT, IN)
-    adapter = write_adapter(tmp_path / "adapter", base, {"model.language_model.layers.0.self_attn.q_proj": (a, 0 * b)})
+    adapter = write_adapter(tmp_path / "adapter", base, {Q0: (a, 0 * b)})
     with pytest.raises(WeightsError, match="changes nothing"):
         lora_gguf(adapter, base, tmp_path / "adapter.gguf")
     assert not (tmp_path / "adapter.gguf").exists()

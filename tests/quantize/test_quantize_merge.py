@@ -12,6 +12,8 @@ from small_checkpoints import (
     IN,
     LAYERS,
     OUT,
+    Q0,
+    TARGETS,
     all_matrices,
     base_tensors,
     expert_change,
@@ -21,18 +23,9 @@ from small_checkpoints import (
     write_base,
 )
 
-import quantize.disk_space
 import quantize.merge_shard
 from aipsy_judge.errors import WeightsError
 from quantize.merge import merge
-
-TARGETS = ["experts.gate_up_proj", "experts.down_proj"]
-Q0 = "model.language_model.layers.0.self_attn.q_proj"
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Path:
-    return write_base(tmp_path / "base")
 
 
 def merged_tensors(folder: Path) -> dict[str, torch.Tensor]:

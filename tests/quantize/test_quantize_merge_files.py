@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from small_checkpoints import (
-    IN,
-    OUT,
-    all_matrices,
-    base_tensors,
-    pair,
-    write_adapter,
-    write_base,
-)
+from small_checkpoints import IN, OUT, Q0, TARGETS, all_matrices, base_tensors, pair, write_adapter, write_base
 
 import quantize.disk_space
 import quantize.merge_shard
@@ -25,14 +17,6 @@ from quantize.checkpoint import open_checkpoint
 from quantize.lora import open_adapter
 from quantize.merge import main, merge
 from quantize.merge_state import alone, merge_key
-
-TARGETS = ["experts.gate_up_proj", "experts.down_proj"]
-Q0 = "model.language_model.layers.0.self_attn.q_proj"
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Path:
-    return write_base(tmp_path / "base")
 
 
 def test_a_dequantised_base_is_recorded_as_such(tmp_path: Path, base: Path) -> None:
