@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+from gemma4_small import text_config
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from transformers import Gemma4ForCausalLM, Gemma4TextConfig
+from transformers import Gemma4ForCausalLM
 from transformers.models.gemma4.modeling_gemma4 import Gemma4TextExperts
 
 from aipsy_judge.errors import WeightsError
@@ -22,27 +23,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 REAL = Layout(Stack(128, 1408, 2816), Stack(128, 2816, 704))  # a layer of Gemma 4 26B-A4B
 
 
-def _config(**changed: Any) -> Gemma4TextConfig:
-    shape: dict[str, Any] = {
-        "vocab_size": 64,
-        "hidden_size": 64,
-        "intermediate_size": 96,
-        "num_hidden_layers": 6,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 32,
-        "global_head_dim": 64,
-        "num_global_key_value_heads": 1,
-        "attention_k_eq_v": True,
-        "sliding_window": 16,
-        "final_logit_softcapping": 30.0,
-        "hidden_size_per_layer_input": 0,
-        "enable_moe_block": True,
-        "num_experts": 8,
-        "top_k_experts": 2,
-        "moe_intermediate_size": 32,
-    }
-    return Gemma4TextConfig(**shape | changed)
+def _config(**changed: Any) -> Any:
+    """Gemma4TextConfig of the small model, half as wide and of few words."""
+    narrow = {"vocab_size": 64, "hidden_size": 64, "intermediate_size": 96, "sliding_window": 16}
+    return text_config(**narrow | {"moe_intermediate_size": 32} | changed)
 
 
 def _experts(seed: int = 0, **changed: Any) -> Gemma4TextExperts:
