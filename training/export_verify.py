@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from .stage import Made, Stage, finished, make
 from .target_rows import FILE as TARGETS_FILE
 from .target_rows import read_target_rows
 
-VERSION = 1
+VERSION = 2
 TEXTS, RECORD = "conversations.jsonl", "verify.json"
 
 
@@ -38,12 +39,14 @@ class Proof:
 
 
 def validation_texts(recipe: Recipe, out: Path, folder: Path, say: Callable[[str], None]) -> Path:
-    """A file of the conversations of the validation part. InputError where it has none."""
+    """A file of the conversations of the validation part, in an order that a hash decides: verify takes the first
+    that hold enough turns, and in the order of writing those would be of one kind. InputError where there are none."""
     sample, targets = finished(out, "sample") / SAMPLE_FILE, finished(out, "targets") / TARGETS_FILE
 
     def work(part: Path) -> None:
         chosen = {row.item_id for row in read_sample_rows(sample) if row.part == "validation"}
-        wanted = sorted({row.conversation for row in read_target_rows(targets) if row.item_id in chosen})
+        names = {row.conversation for row in read_target_rows(targets) if row.item_id in chosen}
+        wanted = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
         if not wanted:
             raise InputError(
                 "the validation part is empty, so nothing can be verified",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -211,9 +212,10 @@ def test_an_export_merges_once_converts_from_the_merged_model_and_verifies_on_va
     asked = told[-1]
     assert asked[asked.index("--full") + 1].endswith("made-F16.gguf")
     assert asked[asked.index("--contract") + 1] == "full"
-    texts = {line["id"] for line in lines(Path(asked[asked.index("--conversations") + 1]))}
+    texts = [line["id"] for line in lines(Path(asked[asked.index("--conversations") + 1]))]
     parts = {row["item_id"].partition(":")[0]: row["part"] for row in lines(out / "sample" / "sample.jsonl")}
-    assert texts == {c for c, part in parts.items() if part == "validation"}
+    assert set(texts) == {c for c, part in parts.items() if part == "validation"}
+    assert texts == sorted(texts, key=lambda name: hashlib.sha256(name.encode()).digest())
     assert [passed(m.folder) for m in made] == [True]
     assert (out / "export" / "adapter-gguf" / "made.gguf").is_file()
 
