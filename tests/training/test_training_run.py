@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from training import sample, targets
 from training.export import Job, export
 from training.export_verify import passed
 from training.recipe import Recipe
-from training.run import commands, run
+from training.run import STAGES, commands, run
 from training.run import main as run_main
 from training.sample import make_sample
 from training.stage import Stage, make
@@ -291,3 +292,10 @@ def test_an_export_before_training_says_what_is_missing(
         export(recipe, project.parent / "nothing-here")
     with pytest.raises(InputError, match="no section export"):
         export(read_recipe(project), out)
+
+
+def test_the_documentation_stops_the_chain_after_stages_that_there_are() -> None:
+    texts = [p.read_text(encoding="utf-8") for p in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))]
+    named = [name for text in texts for name in re.findall(r"--until (\w+)", text)]
+    assert named
+    assert set(named) <= set(STAGES)
