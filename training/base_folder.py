@@ -7,7 +7,7 @@ from pathlib import Path
 from aipsy_judge.base_record import folder_revision
 from aipsy_judge.errors import InputError
 
-from .recipe import Recipe
+from .recipe import Base, Recipe
 
 
 def base_folder(recipe: Recipe) -> Path:
@@ -17,7 +17,7 @@ def base_folder(recipe: Recipe) -> Path:
         from .dequantised import dequantised, gguf_path
 
         return dequantised(gguf_path(recipe.base.gguf))
-    folder = Path(str(recipe.base.checkpoint)).expanduser()
+    folder = checkpoint_folder(recipe.base)
     if not (folder / "config.json").is_file():
         raise InputError(
             "no checkpoint folder: it holds no config.json" if folder.is_dir() else "no such folder",
@@ -26,6 +26,12 @@ def base_folder(recipe: Recipe) -> Path:
         )
     _check_revision(folder, recipe.base.revision)
     return folder
+
+
+def checkpoint_folder(base: Base) -> Path:
+    """base.checkpoint as a path, ~ being the home folder; nobody has looked yet whether it is there."""
+    assert base.checkpoint is not None  # a recipe has this or base.gguf
+    return Path(base.checkpoint).expanduser()
 
 
 def _check_revision(folder: Path, named: str | None) -> None:

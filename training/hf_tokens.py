@@ -14,6 +14,7 @@ from typing import Any
 from aipsy_judge.errors import WeightsError
 from aipsy_judge.token_bytes import token_bytes, writing_of
 
+from .base_folder import checkpoint_folder
 from .recipe import Base
 
 _FILES = (
@@ -92,8 +93,7 @@ def base_tokens(base: Base) -> HFTokens:
 
         path = gguf_path(base.gguf)
         return HFTokens(tokenizer_from_gguf(path), path.name)
-    assert base.checkpoint is not None  # a recipe has one of the two
-    return folder_tokens(Path(base.checkpoint))
+    return folder_tokens(checkpoint_folder(base))
 
 
 def tokenizer_files(base: Base) -> dict[str, Path]:
@@ -102,8 +102,7 @@ def tokenizer_files(base: Base) -> dict[str, Path]:
         from .dequantised import gguf_path
 
         return {"base.gguf": gguf_path(base.gguf)}
-    assert base.checkpoint is not None  # a recipe has one of the two
-    found = [p for name in _FILES if (p := Path(base.checkpoint) / name).is_file()]
+    found = [p for name in _FILES if (p := checkpoint_folder(base) / name).is_file()]
     return {f"base/{p.name}": p for p in found}
 
 

@@ -12,6 +12,7 @@ import click
 
 from aipsy_judge.errors import InputError
 
+from .base_folder import checkpoint_folder
 from .memory_advice import Advice, as_data, to_save, with_room
 from .memory_parts import Part, Prediction, predict, total
 from .model_sizes import Sizes, read_gguf_sizes, read_sizes
@@ -47,13 +48,13 @@ main.params.append(click.Option(["--json", "as_json"], is_flag=True, help="The p
 def sizes_of(recipe: Recipe) -> tuple[str, Sizes]:
     """Where the sizes come from, and the sizes: base.config, the base itself, or a config that is shipped here."""
     if recipe.base.config is not None:
-        return recipe.base.config, read_sizes(Path(recipe.base.config))
+        return recipe.base.config, read_sizes(Path(recipe.base.config).expanduser())
     if recipe.base.gguf is not None:
         from .dequantised import gguf_path
 
         path = gguf_path(recipe.base.gguf)
         return path.name, read_gguf_sizes(path)
-    folder = Path(str(recipe.base.checkpoint))
+    folder = checkpoint_folder(recipe.base)
     if (folder / "config.json").is_file():
         return str(folder / "config.json"), read_sizes(folder / "config.json")
     for name, shipped in SHIPPED.items():
