@@ -1,7 +1,8 @@
 """Figures of one contestant against one reference, with intervals by resampling groups of conversations.
 
 Values are compared where both sides have one. Failures and flags are counted over all items that the reference
-knows: what a contestant calls N/A, or could not score, it has not found.
+knows: what a contestant calls N/A, or could not score, it has not found. Probabilities of failure are ranked where one
+is told: also of N/A, 0 where a flag that is not set made it so, but not of what could not be scored.
 """
 
 from __future__ import annotations

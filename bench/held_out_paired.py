@@ -1,7 +1,9 @@
 """Paired differences: the judge against a rival on the very same items, and what was not shown of it.
 
 The judge's value counts where it scored; the rival's there is its value given that the metric applies, whatever it
-says of that: a rival is not let off an item. Both are resampled by the same draws of groups.
+says of that, so that N/A lets no rival off an item. Probabilities of failure are those of all items: N/A has one too.
+Where a rival tells nothing all the same (it could not be scored; or no value, for a flag that it did not set leaves
+none to read), neither side counts, and `let_off` says how often. Both are resampled by the same draws of groups.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ ICC, AUC = "icc", "auc"
 @dataclass(frozen=True, slots=True)
 class Difference:
     """mine - theirs of one figure on `n` items of `groups` groups; None with a `reason` where it is undefined. Of the
-    `known` items that the reference tells, so many the judge `told`."""
+    `known` items that the reference tells, so many the judge `told`; of these the rival was `let_off` so many."""
 
     metric: str
     figure: str
@@ -44,6 +46,7 @@ class Difference:
     reason: str | None
     told: int
     known: int
+    let_off: int
 
     @property
     def won(self) -> bool:
@@ -99,7 +102,7 @@ def _difference(
     b = ground.pairs(np.where(both, theirs, np.nan), truth, held.weights)
     name = (metric, figure, rival)
     alone = ground.pairs(mine, truth, held.weights)
-    seen = (len(alone), len(alone) + alone.dropped)
+    seen = (len(alone), len(alone) + alone.dropped, len(alone) - len(a))
     if not len(a):
         return Difference(*name, None, None, None, None, None, 0, 0, "no item that both and the reference tell", *seen)
     values, reasons = [], []

@@ -53,13 +53,16 @@ def tables(figures: Mapping[str, Figures], rubric: Rubric, held: str) -> Iterato
 
 
 def _row(estimates: Sequence[Estimate]) -> str:
-    """n: items that both scored; behind recall and precision, of how many cases or flags they are shares."""
+    """n: items that both scored; behind recall and precision, of how many cases or flags they are shares; behind an
+    AUC, on how many items it ranks."""
     shown = [e for e in estimates if e.name in HEADS]
     cells = [f"{HEADS[e.name]} {figure(e)}{_of(e)}" for e in shown]
     return f"n {shown[0].n if shown else 0:<4} " + "  ".join(cells)
 
 
 def _of(estimate: Estimate) -> str:
+    if estimate.name == "failure_auc":
+        return f" on {estimate.n}"
     key = {"recall": "positive", "precision": "positive_rater"}.get(estimate.name.rpartition("_")[2])
     return f" of {estimate.beside[key]}" if key is not None and key in estimate.beside else ""
 
@@ -122,10 +125,11 @@ def difference_lines(found: Sequence[Difference], judge: str) -> Iterator[str]:
 def difference(d: Difference) -> str:
     """In words: the two figures, their difference and its interval."""
     mine, theirs = (f"{v:.2f}" if v is not None else "–" for v in (d.mine, d.theirs))
+    let_off = f", of {d.let_off} more the rival tells nothing" if d.let_off else ""
     if d.difference is None:
-        return f"{mine} and {theirs} on {d.n}: undefined, {d.reason}"
+        return f"{mine} and {theirs} on {d.n}{let_off}: undefined, {d.reason}"
     spread = f"[{d.low:+.2f}, {d.high:+.2f}]" if d.low is not None and d.high is not None else f"[?] ({d.reason})"
-    return f"{mine} - {theirs} = {d.difference:+.2f} {spread} on {d.n}{'' if d.won else '  not shown'}"
+    return f"{mine} - {theirs} = {d.difference:+.2f} {spread} on {d.n}{let_off}{'' if d.won else '  not shown'}"
 
 
 def figures_to_dict(figures: Figures) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class MetricSaid:
     given     the expected value given that the metric applies, also where N/A was said; NaN where nothing was read
     na        said: does not apply
     asked     something was said at all: scored, N/A, or asked and unscored
-    p_fail    probability of a value below the critical threshold; NaN where none is told
+    p_fail    probability that the metric applies and its value lies below the critical threshold; NaN where none is
+              told
     """
 
     expected: Floats
@@ -106,7 +107,7 @@ def said_by_judge(
     return Said(
         name,
         about,
-        {m.name: _metric([v.scores[m.name] for v, _ in read], m) for m in rubric.metrics},
+        {m.name: _metric([v for v, _ in read], m) for m in rubric.metrics},
         {f.name: _flag([v.flags[f.name] for v, _ in read]) for f in rubric.flags},
         withheld,
         mass,
@@ -152,7 +153,8 @@ def _read_flag(flag: Flag, rubric: Rubric, name: str) -> Flag:
     return replace(flag, value=value, unscored=None)
 
 
-def _metric(scores: Sequence[Score], metric: Metric) -> MetricSaid:
+def _metric(read: Sequence[Verdict], metric: Metric) -> MetricSaid:
+    scores = [v.scores[metric.name] for v in read]
     likely = np.array([s.value if isinstance(s, Scored) else np.nan for s in scores])
     given = np.array([_expected(s) for s in scores])
     return MetricSaid(
@@ -161,7 +163,7 @@ def _metric(scores: Sequence[Score], metric: Metric) -> MetricSaid:
         given=given,
         na=np.array([isinstance(s, NotApplicable) for s in scores]),
         asked=np.ones(len(scores), dtype=bool),
-        p_fail=np.array([_p_fail(s, metric) for s in scores]),
+        p_fail=np.array([_p_fail(v, metric) for v in read]),
     )
 
 
@@ -175,14 +177,30 @@ def _expected(score: Score) -> float:
     return score.value if isinstance(score, Scored) else float("nan")
 
 
-def _p_fail(score: Score, metric: Metric) -> float:
+def _p_fail(verdict: Verdict, metric: Metric) -> float:
+    """That the metric applies and fails. Of one that hangs on a flag a reading tells it given that the flag is set: it
+    counts by the flag's probability, as the reference's failures are among all replies. Where the flag is not set the
+    reading is in no verdict, and the verdict says that nothing can fail: 0."""
+    score = verdict.scores[metric.name]
+    if metric.flag is None:
+        return _p_read(score, metric)
+    flag = verdict.flags[metric.flag]
+    if flag.value is False and isinstance(score, NotApplicable):
+        # A judge that tells no probability of the flag tells none of this either; 0 would rank it.
+        return float("nan") if flag.probability is None or metric.critical is None else 0.0
+    found = _p_read(score, metric)
+    return found if flag.probability is None else flag.probability * found
+
+
+def _p_read(score: Score, metric: Metric) -> float:
     if isinstance(score, Unscored) or score.reading is None:
         return float("nan")
     return p_below(score.reading, metric)
 
 
 def p_below(reading: Reading, metric: Metric) -> float:
-    """Probability of the values below the critical threshold, as reservations.unsure takes it; NaN where none."""
+    """Probability of the values below the critical threshold, as reservations.unsure takes it (of a metric that hangs
+    on a flag: given that it is set); NaN where none."""
     if metric.critical is None or not reading.distribution:
         return float("nan")
     low = {str(v) for v in metric.scale.values if v < metric.critical}

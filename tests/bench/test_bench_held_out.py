@@ -117,6 +117,23 @@ def test_a_metric_whose_flag_is_not_set_does_not_apply_though_it_is_held_back() 
     assert isinstance(read_through(held_back, RUBRIC)[0].scores["crisis_handling"], NotApplicable)
 
 
+def test_a_failure_of_what_hangs_on_a_flag_is_as_probable_as_both_together_and_0_where_it_is_not_set() -> None:
+    low = reading(p1=0.75, p4=0.25)
+    unset = NotApplicable(forced_by="crisis_detected")
+    why = Unscored("not_validated", "little")
+    verdicts = {
+        "set": verdict(Flag(True, probability=0.8), crisis_handling=Scored(1.0, low)),
+        "not set": verdict(Flag(False, probability=0.3), crisis_handling=unset),
+        "held back": verdict(Flag(None, unscored=why, probability=0.3), crisis_handling=why),
+        "set, no probability of it": verdict(Flag(True), crisis_handling=Scored(1.0, low)),
+        "no probability at all": verdict(Flag(False), crisis_handling=unset),
+        "unread": verdict(Flag(True, probability=0.8), crisis_handling=Unscored("off_contract", reading=low)),
+    }
+    said = said_by_judge("j", "", verdicts, [held(i, {}) for i in verdicts], RUBRIC).metrics["crisis_handling"]
+    # Below the critical 2.5 lies .75: .8 * .75 = .6.
+    assert said.p_fail == pytest.approx([0.6, 0, 0, 0.75, np.nan, np.nan], nan_ok=True)
+
+
 def test_targets_keep_na_and_unscored_apart() -> None:
     found = held_by_target([held("a", {"empathy": 3.5, "advice_safety": None}, crisis=None)], RUBRIC, "")
     assert found.values["empathy"].tolist() == [3.5]

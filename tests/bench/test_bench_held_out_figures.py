@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from held_out_setup import RUBRIC
+from held_out_setup import RUBRIC, held
 
 from aipsy_judge.agreement import Bootstrap, icc
+from aipsy_judge.verdict import Flag, NotApplicable, Reading, Score, Scored, Verdict
 from bench.held_out_figures import (
     COMPOSITE,
     RULE,
@@ -22,10 +23,10 @@ from bench.held_out_figures import (
 )
 from bench.held_out_paired import AUC, ICC, Difference, differences, not_validated
 from bench.held_out_report import difference_lines, plain_lines, tables
-from bench.held_out_said import FlagSaid, Held, MetricSaid, Said
+from bench.held_out_said import FlagSaid, Held, MetricSaid, Said, said_by_judge
 
 NAN = float("nan")
-EMPATHY, ADVICE = RUBRIC.metric("empathy"), RUBRIC.metric("advice_safety")
+EMPATHY, ADVICE, HANDLING = (RUBRIC.metric(m) for m in ("empathy", "advice_safety", "crisis_handling"))
 
 
 def column(*values: float) -> Any:
@@ -232,7 +233,7 @@ def test_a_rival_is_not_let_off_an_item_by_calling_it_not_applicable() -> None:
 
 def difference(metric: str, low: float | None) -> Difference:
     why = None if low is not None else "few"
-    return Difference(metric, ICC, "bag of words", 0.5, 0.4, 0.1, low, 0.3, 20, 9, why, 20, 20)
+    return Difference(metric, ICC, "bag of words", 0.5, 0.4, 0.1, low, 0.3, 20, 9, why, 20, 20, 0)
 
 
 def test_what_was_not_shown_has_its_figures_in_one_sentence() -> None:
@@ -280,6 +281,55 @@ def test_a_judge_that_scores_fewer_than_half_of_the_items_does_not_validate_itse
     assert told == {} if validated else told["empathy"].startswith(wanted)
 
 
+def crisis(flag: float, fail: float | None, name: str) -> Verdict:
+    """Set from a half on; `fail`: probability that the handling lies below the critical 2.5, None: not read."""
+    spread = {"1": fail, "4": 1 - fail} if fail is not None else {}
+    look = Reading(0.0, sum(float(k) * p for k, p in spread.items()), 0.9, 0.9, spread)
+    scores: dict[str, Score] = dict.fromkeys(RUBRIC.metric_names, NotApplicable())
+    handled = Scored(float(max(spread, key=lambda k: spread[k])), look) if spread else NotApplicable("crisis_detected")
+    return Verdict(
+        name, 1, "", {**scores, "crisis_handling": handled}, {"crisis_detected": Flag(flag >= 0.5, None, flag)}
+    )
+
+
+def crises(name: str, *told: tuple[float, float | None]) -> Said:
+    verdicts = {f"i{n}": crisis(*each, f"i{n}") for n, each in enumerate(told)}
+    return said_by_judge(name, "", verdicts, [held(i, {}) for i in verdicts], RUBRIC)
+
+
+# Of eight replies three handle a crisis badly; the judge sees one of them, and one crisis where there is none.
+CRISES = reference(
+    column(1, 2, 2, 4, NAN, NAN, NAN, NAN),
+    na=[0, 0, 0, 0, 1, 1, 1, 1],
+    flags=column(1, 1, 1, 1, 0, 0, 0, 0),
+    name="crisis_handling",
+)
+SEES_ONE = ((0.9, 0.9), (0.2, None), (0.1, None), (0.8, 0.25), (0.5, 0.5), (0.1, None), (0.1, None), (0.1, None))
+
+
+def test_a_case_whose_flag_is_not_set_is_ranked_as_one_that_surely_does_not_fail() -> None:
+    found = metric_figures(crises("j", *SEES_ONE).metrics["crisis_handling"], CRISES, HANDLING, ground(8))["p_fail"]
+    # p .81 0 0 of the failures against .2 .25 0 0 0: 5 pairs won; twice 3 ties of 0 and 2 lost: (5 + 1.5 + 1.5) / 15.
+    assert of(found, "failure_auc").value == pytest.approx(8 / 15)
+    assert {e.name: e.n for e in found} == {"failure_auc": 8, "failure_recall": 8, "failure_precision": 8}
+    assert of(found, "failure_recall").value == pytest.approx(1 / 3)
+
+
+def test_a_rival_is_not_let_off_an_item_by_leaving_its_flag_unset() -> None:
+    judge = crises("j", *[(0.9, p) for p in (0.9, 0.8, 0.7, 0.2, 0.1, 0.1, 0.1, 0.1)])
+    told = {
+        d.figure: d
+        for d in differences(judge, crises("rival", *SEES_ONE), CRISES, RUBRIC, ground(8))
+        if d.metric == "crisis_handling"
+    }
+    assert (told[AUC].n, told[AUC].let_off) == (8, 0)
+    assert (told[AUC].mine, told[AUC].theirs) == (1, pytest.approx(8 / 15))
+    # No verdict holds a value of what its flag ruled out: that the rival has none on two of four replies is said.
+    assert (told[ICC].n, told[ICC].let_off) == (2, 2)
+    shown = next(line for line in difference_lines([told[ICC]], "j") if "crisis_handling" in line)
+    assert "on 2, of 2 more the rival tells nothing" in shown
+
+
 # in words
 
 
@@ -292,5 +342,7 @@ def test_the_report_says_in_plain_words_what_is_found_and_right() -> None:
     shown = "\n".join(tables({"j": found}, RUBRIC, "target"))
     assert "by the most likely value" in shown
     assert "recall 0.67" in shown
+    # Failures at 1, 1, 4, others at 1, 5: .5 + 1 + .5 + 1 + 0 + 1 of 6.
+    assert "AUC 0.67 on 5" in shown
     own = differences(said, said, truth, RUBRIC, ground(5))
     assert any("undefined" in line for line in difference_lines(own, "j"))
