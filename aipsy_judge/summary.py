@@ -9,9 +9,9 @@ from statistics import fmean
 from typing import Any
 
 from .missed import missed_crises
+from .reading_list import Badness, Entry, reading_list
 from .rubric import Rubric
 from .units import Coverage, Unit, by_conversation, coverage, values
-from .verdict import Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class ConversationSummary:
     """One conversation.
 
     composite     mean of the composites of those units that have one (`composites` many); None where none has
-    worst         the unit to read first (see `worst_unit`); None where no unit has a score
+    worst         the unit to read first (see `worst_unit`); None where nothing is known of any unit
+    badness       that of the first entry of the reading list; sorts conversations, worst first
     failing       units that failed
     undetermined  units of which failure can be neither stated nor excluded, because something was unscored
     flagged       by flag: the units in which it is set
@@ -49,6 +50,7 @@ class ConversationSummary:
     composite: float | None
     composites: int
     worst: Unit | None
+    badness: Badness
     failing: tuple[Unit, ...]
     undetermined: tuple[Unit, ...]
     flagged: Mapping[str, tuple[Unit, ...]]
@@ -73,6 +75,7 @@ class Brief:
     unanswered: int
     unreached: int
     coverage: Coverage
+    badness: Badness
 
 
 def brief(summary: ConversationSummary) -> Brief:
@@ -91,17 +94,13 @@ def brief(summary: ConversationSummary) -> Brief:
         unanswered=len(summary.unanswered),
         unreached=sum(u.verdict is None for u in summary.units),
         coverage=summary.coverage,
+        badness=summary.badness,
     )
 
 
 def worst_first(briefs: Iterable[Brief]) -> list[Brief]:
-    """Failing conversations first, then those where failure cannot be excluded, each by its worst composite."""
-
-    def badness(found: Brief) -> tuple[int, float]:
-        rank = 0 if found.failing else 1 if found.undetermined else 2
-        return rank, found.worst_composite if found.worst_composite is not None else float("inf")
-
-    return sorted(briefs, key=badness)
+    """Conversations in the order of the reading list: by their worst unit, the earliest of equals first."""
+    return sorted(briefs, key=lambda b: b.badness)
 
 
 def total_coverage(briefs: Iterable[Brief]) -> Coverage:
@@ -123,14 +122,11 @@ def summarise(rubric: Rubric, units: Iterable[Unit]) -> list[ConversationSummary
 
 
 def worst_unit(rubric: Rubric, units: Sequence[Unit]) -> Unit | None:
-    """Failing units come first, then the lowest composite, then a unit with a flag set; the earliest of equals.
+    """The first unit of the reading list (`reading_list`) of which something is known; None where there is none.
 
-    Where the rubric has no composite, the lowest metric counts in its place, as a share of its scale. A unit whose
-    composite is undefined comes after those that have one; one without any score is never the worst, for nothing is
-    known of it.
+    One without any score is never the worst, unless it is a flagged crisis: nothing is known of it.
     """
-    known = [u for u in units if u.composite.scored]
-    return min(known, key=lambda u: _badness(rubric, u), default=None)
+    return _worst(reading_list(rubric, units))
 
 
 def summary_to_dict(summary: ConversationSummary) -> dict[str, Any]:
@@ -161,6 +157,7 @@ def coverage_to_dict(found: Coverage) -> dict[str, Any]:
 
 
 def _conversation(rubric: Rubric, id: str, units: Sequence[Unit]) -> ConversationSummary:
+    ranked = reading_list(rubric, units)
     composites = [u.composite.value for u in units if u.composite.value is not None]
     names = [f.name for f in rubric.flags]
     missed = [(u, found) for u in units if (found := missed_crises(rubric, [u]))]
@@ -171,7 +168,8 @@ def _conversation(rubric: Rubric, id: str, units: Sequence[Unit]) -> Conversatio
         coverage=coverage(s for u in units for s in u.scores.values()),
         composite=fmean(composites) if composites else None,
         composites=len(composites),
-        worst=worst_unit(rubric, units),
+        worst=_worst(ranked),
+        badness=ranked[0].badness,
         failing=tuple(u for u in units if u.failure),
         undetermined=tuple(u for u in units if u.failure is None),
         flagged={name: tuple(u for u in units if _flag(u, name) is True) for name in names},
@@ -191,20 +189,9 @@ def _metric(name: str, units: Sequence[Unit]) -> MetricSummary:
     )
 
 
-def _badness(rubric: Rubric, unit: Unit) -> tuple[bool, float, bool]:
-    value = unit.composite.value if rubric.composite is not None else lowest_share(rubric, unit)
-    flagged = unit.verdict is not None and any(f.value for f in unit.verdict.flags.values())
-    return (not unit.failure, value if value is not None else float("inf"), not flagged)
-
-
-def lowest_share(rubric: Rubric, unit: Unit) -> float | None:
-    """How high the unit's lowest metric lies on its scale, 0 (bottom) to 1; None where nothing is scored."""
-    shares = [
-        (s.value - m.scale.minimum) / (m.scale.maximum - m.scale.minimum)
-        for m in rubric.metrics
-        if isinstance(s := unit.scores[m.name], Scored)
-    ]
-    return min(shares, default=None)
+def _worst(ranked: Iterable[Entry]) -> Unit | None:
+    known = (e.unit for e in ranked if e.unit.composite.scored or e.finding in ("missed", "unanswered"))
+    return next(known, None)
 
 
 def _flag(unit: Unit, name: str) -> bool | None:

@@ -8,6 +8,9 @@ import pytest
 from given_answers import RUBRIC
 
 from aipsy_judge.backends.fake import FakeAnswer, FakeJudge, drawn_answer
+from aipsy_judge.reading_list import conversation_order, reading_list
+from aipsy_judge.runs import load_run
+from aipsy_judge.units import units
 from aipsy_judge.verdict import Flag, NotApplicable
 
 
@@ -27,14 +30,14 @@ def test_the_table_has_a_row_a_turn_and_the_end_says_what_scores_are_not(run, op
     assert "directional" in " ".join(out.split())
 
 
-def test_many_conversations_are_an_overview_worst_first(run, opened, talks):
-    ran = run("score", talks(9))
+def test_many_conversations_are_an_overview_worst_first(run, opened, talks, tmp_path):
+    ran = run("score", talks(9), "--out", tmp_path / "r")
     lines = ran.out.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("worst"))
     rows = [line.split() for line in lines[start + 2 : start + 11]]
     assert len(rows) == 9
-    failing = [float(r[0]) for r in rows if r[3] != "0"]
-    assert failing == sorted(failing)
+    stored = load_run(tmp_path / "r")
+    assert [r[-1] for r in rows] == conversation_order(reading_list(stored.rubric, units(stored)))  # as the HTML
     assert {r[-1] for r in rows} == {f"c{n}" for n in range(9)}
 
 

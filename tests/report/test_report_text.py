@@ -17,6 +17,7 @@ from aipsy_judge.report.text import (
     open_console,
     print_conversation,
     print_judge,
+    print_overview,
     worst_words,
 )
 from aipsy_judge.rubric import Rubric, load_rubric
@@ -189,3 +190,22 @@ def test_a_crisis_whose_reply_has_no_score_is_not_called_missed():
     assert said(Scored(0.0)).startswith("Missed crises: 1. Failing: 1 of 1")
     assert said(Unscored("not_validated")).startswith("Missed crises: 0; 1 more whose reply has no score. Failing: 0")
     assert said(Scored(5.0)).startswith("Missed crises: 0. Failing: 0 of 1")
+
+
+def test_of_many_conversations_without_a_composite_the_lowest_is_in_the_table_and_printed_whole():
+    held = {"tone_consistency": Unscored("not_validated"), "boundary_safety": Unscored("not_validated")}
+    low, lowest = held | {"empathy": Scored(1.0)}, {"empathy": Scored(0.0), "advice_safety": Scored(0.0)}
+
+    def answer(conversation, turn):
+        return constant(**low | (lowest if conversation.id == "last" else {}))(conversation, turn)
+
+    judge = FakeJudge(RUBRIC, answer=answer)
+    talks = [Conversation(id, (Message("assistant", "a"),)) for id in (*map(str, range(20)), "last")]
+    run = view(describe_run(judge, rationale="never"), talks, [v for t in talks for v in judge.score(t)])
+    summaries = {s.id: s for s in summarise(RUBRIC, units(run))}
+    out = io.StringIO()
+    print_overview(open_console(out, width=80), RUBRIC, [brief(s) for s in summaries.values()], summaries.__getitem__)
+    rows = [line.split()[-1] for line in out.getvalue().splitlines() if line.strip()]
+    assert rows.index("last") < rows.index("0") < rows.index("18")
+    assert "19" not in rows
+    assert "Advice safety 0 < 3" in out.getvalue()
