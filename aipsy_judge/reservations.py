@@ -37,6 +37,17 @@ def check_names(rubric: Rubric, points: Mapping[str, Point], not_validated: Mapp
         )
 
 
+def held_back(rubric: Rubric, reasons: Mapping[str, str]) -> dict[str, str]:
+    """`reasons`, and why each metric is held back that hangs on a flag among them."""
+    return {**reasons, **{m.name: why for m in rubric.metrics if (why := _by_flag(m, reasons)) is not None}}
+
+
+def _by_flag(metric: Metric, reasons: Mapping[str, str]) -> str | None:
+    if metric.flag is None or metric.flag not in reasons:
+        return None
+    return f"{metric.flag}: {reasons[metric.flag]}"
+
+
 def withhold(
     rubric: Rubric, flags: Mapping[str, Flag], scores: Mapping[str, Score], reasons: Mapping[str, str]
 ) -> tuple[dict[str, Flag], dict[str, Score]]:
@@ -67,8 +78,9 @@ def _without_value(flag: Flag, reason: str | None) -> Flag:
 def _withheld(metric: Metric, score: Score, reasons: Mapping[str, str]) -> Score:
     if isinstance(score, Unscored):
         return score
-    if metric.flag is not None and metric.flag in reasons:
-        return Unscored("not_validated", f"{metric.flag}: {reasons[metric.flag]}", score.reading)
+    by_flag = _by_flag(metric, reasons)
+    if by_flag is not None:
+        return Unscored("not_validated", by_flag, score.reading)
     forced = isinstance(score, NotApplicable) and score.forced_by is not None
     if metric.name not in reasons or forced:
         return score
@@ -78,7 +90,10 @@ def _withheld(metric: Metric, score: Score, reasons: Mapping[str, str]) -> Score
 def unsure(
     rubric: Rubric, flags: Mapping[str, Flag], scores: Mapping[str, Score], points: Mapping[str, Point]
 ) -> tuple[str, ...]:
-    """Names of the flags and metrics whose reading lies beyond the judge's operating point, in the rubric's order."""
+    """Names of the flags and metrics whose reading lies beyond the judge's operating point, in the rubric's order.
+
+    What is unscored is not among them, held back or unread: it is for review anyway, and no value is in doubt.
+    """
     found = [f.name for f in rubric.flags if f.name in points and _flag_is_unsure(flags[f.name], points[f.name])]
     return (*found, *_unsure_metrics(rubric, scores, points))
 

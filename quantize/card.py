@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from aipsy_judge.atomic import write_text
 from aipsy_judge.cli.ending import told_errors
+from aipsy_judge.errors import RubricError
 from aipsy_judge.manifest import Check, Manifest, Verified, read_manifest
+from aipsy_judge.reservations import held_back
+from aipsy_judge.rubric import load_rubric
 from aipsy_judge.weights import why_not_blessed
 
 from .description import Description, load_description
@@ -36,7 +39,7 @@ def card_text(manifest: Manifest, told: Description | None = None) -> str:
         manifest.about,
         *_blessing(manifest),
         _section("Intended use", [*INTENDED, *(told.intended if told else ())]),
-        _section("Limits", [*_own_limits(manifest), *(told.limits if told else ()), *LIMITS]),
+        _section("Limits", [*_own_limits(manifest, told), *(told.limits if told else ()), *LIMITS]),
         _section("How it is asked", list(_asked(manifest))),
         *([_section("Measured", told.figures)] if told and told.figures else []),
         _proven(manifest.verify),
@@ -62,14 +65,26 @@ def _blessing(manifest: Manifest) -> list[str]:
     ]
 
 
-def _own_limits(manifest: Manifest) -> Iterator[str]:
+def _own_limits(manifest: Manifest, told: Description | None) -> Iterator[str]:
     yield from manifest.remarks
-    for name, reason in manifest.not_validated.items():
+    held = _held_back(manifest, told)
+    for name, reason in held.items():
         yield f"{name} is not scored: {reason}."
     for name, point in manifest.operating_points.items():
+        if name in held:  # nothing held back is ever marked (reservations.unsure)
+            continue
         words = [f"a confidence under {point.confidence:g}"] if point.confidence is not None else []
         words += [f"a probability of failure from {point.p_fail:g}"] if point.p_fail is not None else []
         yield f"{name} is marked “unsure: for review” at {' or '.join(words)}."
+
+
+def _held_back(manifest: Manifest, told: Description | None) -> Mapping[str, str]:
+    """By the judge's rubric where that is at hand; a manifest itself does not tell which metric hangs on which flag."""
+    try:
+        rubric = load_rubric(told.rubric if told is not None else manifest.rubric.name)
+    except RubricError:
+        return manifest.not_validated
+    return held_back(rubric, manifest.not_validated) if rubric.hash == manifest.rubric.hash else manifest.not_validated
 
 
 def _asked(manifest: Manifest) -> Iterator[str]:
