@@ -80,8 +80,13 @@ def _in_package(package: str, name: str, named: str) -> Path:
 
 
 def _link(source: Path, target: Path) -> None:
-    """A second name for the file where the file system can, else a copy; whole or not at all."""
-    if target.exists() and os.path.samefile(source, target):
+    """A second name for the file where the file system can, else a copy; whole or not at all.
+
+    A source that is a link itself, as in a hub's cache, is followed: another name for the link would lead from the
+    judge's folder to somewhere else, or to nowhere.
+    """
+    source = source.resolve()
+    if target.exists() and not target.is_symlink() and os.path.samefile(source, target):
         return
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)
