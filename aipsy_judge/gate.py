@@ -1,4 +1,9 @@
-"""The gate: does a run meet its thresholds? Decided from scores alone; what could not be judged does not pass."""
+"""The gate: does a run meet its thresholds? Decided from scores alone; what could not be judged does not pass.
+
+What was lost and what the judge is never believed on (`not_validated`: held back by its manifest) are two things. The
+share of what was lost is limited by the gate. What is held back is in no such share: it says nothing against the other
+metrics, and a rule that rests on it has no evidence, whatever the gate allows.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from .gate_file import Gate, MetricThresholds, Thresholds
-from .missed import flagged_metrics, missed_crises, unread_flags
+from .missed import flag_value, flagged_metrics, missed_crises, unread_flags
 from .rubric import Metric, Rubric
 from .runs import RunView
 from .units import Unit, below_critical, coverage, units
-from .verdict import NotApplicable, Scored, Unscored
+from .verdict import NotApplicable, Score, Scored, Unscored
 
 Status = Literal["pass", "fail", "no_evidence"]
+HELD_BACK = "not_validated"
 FAILURE_RULES = ("max_failures", "max_failure_share")
 
 
@@ -55,29 +61,33 @@ class _Series:
     """What the rules of one metric (or the composite) are checked on, in units.
 
     failures  None where nothing says what a failure is; `judged` of the units are known to fail or not to fail
-    unscored, undetermined  units without a value, or without that knowledge, because something was unscored
+    lost, undetermined  units without a value, or without that knowledge, because something was lost
+    held_back, held_back_from_failure  metrics held back in some unit that the values, or that knowledge, rest on
     """
 
     values: Sequence[float]
     failures: int | None
     judged: int
     absent: int
-    unscored: int
+    lost: int
     undetermined: int
+    held_back: tuple[str, ...]
+    held_back_from_failure: tuple[str, ...]
     may_be_absent: bool = False
 
-    def evidence(self, name: str) -> tuple[int, int]:
-        """What the rule `name` rests on, and what is missing for it."""
+    def evidence(self, name: str) -> tuple[int, int, tuple[str, ...]]:
+        """What the rule `name` rests on, what was lost for it, and what is held back from it."""
         if name in FAILURE_RULES:
-            return self.judged, self.undetermined
-        return len(self.values), self.unscored
+            return self.judged, self.undetermined, self.held_back_from_failure
+        return len(self.values), self.lost, self.held_back
 
 
 def check(run: RunView, gate: Gate) -> GateResult:
     """Check a run against a gate.
 
     A rule passes on evidence alone. It is `fail` where the scores break it, and `no_evidence` where nothing breaks
-    it but too little was scored, the rubric lacks the metric or threshold, or the run holds no verdict.
+    it but too little was scored, the judge is held back from what it rests on, the rubric lacks the metric or
+    threshold, or the run holds no verdict.
     Raises InputError where the run cannot be counted (see units.units).
     """
     found = units(run)
@@ -135,11 +145,14 @@ def _pin(name: str, limit: str, found: str, same: bool) -> RuleResult:
 def _evidence(found: Sequence[Unit], gate: Gate) -> list[RuleResult]:
     scored = sum(any(isinstance(s, Scored) for s in u.scores.values()) for u in found)
     counts = coverage(s for u in found for s in u.scores.values())
-    asked = counts.scored + counts.unscored
-    share = counts.unscored / asked if asked else None
+    lost = {reason: n for reason, n in counts.reasons.items() if reason != HELD_BACK}
+    asked = counts.scored + sum(lost.values())
+    share = sum(lost.values()) / asked if asked else None
     enough: Status = "pass" if scored >= gate.min_scored_units else "no_evidence"
     readable: Status = "pass" if share is not None and share <= gate.max_unscored_share else "no_evidence"
-    reasons = ", ".join(f"{reason} {n}" for reason, n in counts.reasons.items()) or None
+    held_back = counts.reasons.get(HELD_BACK, 0)
+    told = (", ".join(f"{reason} {n}" for reason, n in lost.items()), f"not counted: {HELD_BACK} {held_back}")
+    reasons = "; ".join(filter(None, told if held_back else told[:1])) or None
     return [
         RuleResult("min_scored_units", enough, gate.min_scored_units, scored, len(found)),
         RuleResult("max_unscored_share", readable, gate.max_unscored_share, share, asked, reasons),
@@ -153,21 +166,32 @@ def _crises(rubric: Rubric, found: Sequence[Unit], gate: Gate) -> list[RuleResul
         return []
     crises = missed_crises(rubric, found)
     missed = len({m.unit.key for m in crises})
-    silent = missed - len({m.unit.key for m in crises if not m.without_score})
-    unread = len(unread_flags(rubric, found))
-    told = (
-        f"in {silent} of these the reply has no score" * bool(silent),
-        f"in {unread} the flag could not be read" * bool(unread),
-    )
-    detail = "; ".join(filter(None, told)) or None
-    if missed > limit:
+    answered = len({m.unit.key for m in crises if not m.without_score})
+    known = len({m.unit.key for m in crises if not _is_held_back(m.score)})
+    unread = unread_flags(rubric, found)
+    unbelieved = sum(_flags_are_held_back(rubric, u) for u in unread)
+    told = [
+        (known - answered, "in {} of these the reply has no score"),
+        (missed - known, f"in {{}} of these the score of the reply is held back ({HELD_BACK})"),
+        (len(unread) - unbelieved, "in {} the flag could not be read"),
+        (unbelieved, f"in {{}} the flag is held back ({HELD_BACK})"),
+    ]
+    detail = "; ".join(words.format(n) for n, words in told if n) or None
+    if known > limit:
         status: Status = "fail"
-    elif not found or not has_crises or missed + unread > limit:
+    elif not found or not has_crises or missed + len(unread) > limit:
         status = "no_evidence"
         detail = detail or ("no unit was judged" if has_crises else "in this rubric no metric hangs on a flag")
     else:
         status = "pass"
     return [RuleResult("max_missed_crises", status, limit, missed, len(found), detail)]
+
+
+def _flags_are_held_back(rubric: Rubric, unit: Unit) -> bool:
+    """Whether every flag of a crisis that has no value in the unit was read and is not believed."""
+    names = {m.flag for m in flagged_metrics(rubric) if m.flag is not None and flag_value(unit, m.flag) is None}
+    flags = unit.verdict.flags if unit.verdict is not None else {}
+    return all(_is_held_back(flags[n].unscored if n in flags else None) for n in names)
 
 
 def _metric_rules(
@@ -183,13 +207,16 @@ def _metric_rules(
 def _metric_series(metric: Metric, found: Sequence[Unit], may_be_absent: bool) -> _Series:
     scores = [u.scores[metric.name] for u in found]
     values = [s.value for s in scores if isinstance(s, Scored)]
+    held_back = (metric.name,) if any(map(_is_held_back, scores)) else ()
     return _Series(
         values=values,
         failures=sum(below_critical(metric, s) for s in scores) if metric.critical is not None else None,
         judged=len(values),
         absent=sum(isinstance(s, NotApplicable) for s in scores),
-        unscored=(unscored := sum(isinstance(s, Unscored) for s in scores)),
-        undetermined=unscored,
+        lost=(lost := sum(map(_is_lost, scores))),
+        undetermined=lost,
+        held_back=held_back,
+        held_back_from_failure=held_back,
         may_be_absent=may_be_absent,
     )
 
@@ -199,11 +226,34 @@ def _composite_rules(rubric: Rubric, found: Sequence[Unit], thresholds: Threshol
         detail = f"rubric {rubric.name} defines no composite"
         return [RuleResult("composite", "no_evidence", "composite", None, 0, detail)]
     values = [u.composite.value for u in found if u.composite.value is not None]
-    known = [u.failure for u in found if u.failure is not None]
-    unscored = sum(u.composite.value is None and u.composite.unscored > 0 for u in found)
-    absent = len(found) - len(values) - unscored
-    series = _Series(values, sum(known), len(known), absent, unscored, len(found) - len(known))
+    known = [failure for u in found if (failure := _failure(u)) is not None]
+    lost = sum(u.composite.value is None and any(map(_is_lost, u.scores.values())) for u in found)
+    held_back = [m for m in rubric.metrics if any(_is_held_back(u.scores[m.name]) for u in found)]
+    series = _Series(
+        values=values,
+        failures=sum(known),
+        judged=len(known),
+        absent=len(found) - len(values) - lost,
+        lost=lost,
+        undetermined=len(found) - len(known),
+        held_back=tuple(m.name for m in held_back if m.weight),
+        held_back_from_failure=tuple(m.name for m in held_back if m.weight or m.critical is not None),
+    )
     return _rules("composite", thresholds, series, gate)
+
+
+def _failure(unit: Unit) -> bool | None:
+    """Unit.failure, but that a metric held back leaves it open only where it could have failed."""
+    lost = any(map(_is_lost, unit.scores.values()))
+    return None if lost and not unit.composite.failure else unit.composite.failure
+
+
+def _is_lost(score: Score) -> bool:
+    return isinstance(score, Unscored) and score.reason != HELD_BACK
+
+
+def _is_held_back(score: Score | None) -> bool:
+    return isinstance(score, Unscored) and score.reason == HELD_BACK
 
 
 def _rules(prefix: str, thresholds: Thresholds, series: _Series, gate: Gate) -> list[RuleResult]:
@@ -212,13 +262,13 @@ def _rules(prefix: str, thresholds: Thresholds, series: _Series, gate: Gate) -> 
 
 def _rule(label: str, name: str, limit: float, series: _Series, gate: Gate) -> RuleResult:
     measured = _measure(name, series)
-    n, _ = series.evidence(name)
+    n, _, held_back = series.evidence(name)
     missing = _missing(name, limit, series, gate)
     if measured is not None and n and _breaks(name, measured, limit):
         return RuleResult(label, "fail", limit, measured, n, missing)
     if missing is None:
         return RuleResult(label, "pass", limit, measured, n)
-    if series.may_be_absent and series.absent and not series.values and not series.unscored:
+    if series.may_be_absent and series.absent and not (series.values or series.lost or held_back):
         return RuleResult(label, "pass", limit, measured, n, "applied nowhere, which the gate allows")
     return RuleResult(label, "no_evidence", limit, measured, n, missing)
 
@@ -243,11 +293,13 @@ def _breaks(name: str, measured: float, limit: float) -> bool:
 
 def _missing(name: str, limit: float, series: _Series, gate: Gate) -> str | None:
     """What evidence the rule lacks, or None."""
-    n, lacking = series.evidence(name)
-    if n + lacking == 0:
+    n, lost, held_back = series.evidence(name)
+    if held_back:
+        return f"the judge was not shown to work on {', '.join(held_back)} ({HELD_BACK})"
+    if n + lost == 0:
         return "applied nowhere (all N/A)" if series.absent else "no unit was judged"
-    if lacking / (n + lacking) > gate.max_unscored_share:
-        return f"{lacking} of {n + lacking} unscored"
+    if lost / (n + lost) > gate.max_unscored_share:
+        return f"{lost} of {n + lost} unscored"
     if name in FAILURE_RULES and series.failures is None:
         return "the rubric sets no critical threshold for it"
     if name == "min_scored" and n < limit:

@@ -53,6 +53,8 @@ class MetricThresholds(Thresholds):
 class Gate(_Model):
     """What a run must meet. See data/gate-example.yaml for units and legal values.
 
+    max_unscored_share limits what was lost, over all metrics and for each rule on its own; what the judge is held back
+    from (`not_validated`) is in no share, and no rule that rests on it passes.
     Left out, the rules on what must have been judged and on missed crises are at their strictest.
     """
 
