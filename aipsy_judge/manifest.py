@@ -106,11 +106,12 @@ class Check(_Model):
 
 
 class AskedAs(_Model):
-    """How `verify` asked: contract, hash of the rubric, newest messages shown (None: all)."""
+    """How `verify` asked: contract, hash of the rubric, newest messages shown (None: all), floor of legal mass."""
 
     contract: Text
     rubric: Sha256
     window: Annotated[int, Field(gt=0)] | None = None
+    legal_mass_floor: Share = 0.05  # where a record does not say it: verify's own default when records began
 
 
 class Verified(_Model):

@@ -131,13 +131,7 @@ def _is_blessed(told: Description, files: _Placed, record: Verified | None, limi
         raise InputError(
             "the verify is of other files than these", where=told.verify, hint="Run quantize.verify again."
         )
-    asked = AskedAs(contract=told.contract, rubric=load_rubric(told.rubric).hash, window=told.window)
-    if record.asked != asked:
-        raise InputError(
-            "the verify asked by another contract, rubric or window than this judge is asked by",
-            where=told.verify,
-            hint="Run quantize.verify again with the judge's own --contract, --rubric and --window.",
-        )
+    _check_asked(told, record)
     in_force = load_limits(limits)
     if record.limits_sha256 != in_force.sha256:
         raise InputError(
@@ -146,6 +140,24 @@ def _is_blessed(told: Description, files: _Placed, record: Verified | None, limi
     if not _is_held_to(record, in_force):
         raise InputError("its checks are not what the limits come to", where=told.verify, hint="Run verify again.")
     return True
+
+
+def _check_asked(told: Description, record: Verified) -> None:
+    """What was proven is a judge that is asked this way, and whose answers count from this legal mass on."""
+    own = AskedAs(
+        contract=told.contract,
+        rubric=load_rubric(told.rubric).hash,
+        window=told.window,
+        legal_mass_floor=told.legal_mass_floor,
+    ).model_dump()
+    found = record.asked.model_dump() if record.asked is not None else {}
+    other = [key.replace("_", " ") for key in own if key not in found or found[key] != own[key]]
+    if other:
+        raise InputError(
+            f"the verify asked by another {', '.join(other)} than this judge is asked by",
+            where=told.verify,
+            hint="Run quantize.verify again with the judge's own --contract, --rubric, --window and --floor.",
+        )
 
 
 def _is_held_to(record: Verified, limits: Limits) -> bool:

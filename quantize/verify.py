@@ -27,6 +27,7 @@ from aipsy_judge.strict_json import dumps
 
 from .asked import Task, take_units
 from .closeness import Near, near
+from .description import FLOOR
 from .drift import FlagDrift, Mass, MetricDrift, flag_drifts, legal_mass, metric_drifts, worst
 from .free_answers import Kind, Written, asked_for, kind_of
 from .limits import LIMITS, Limits, checks, load_limits
@@ -124,9 +125,15 @@ def _unread(answers: Sequence[tuple[Written, Kind]]) -> tuple[str, ...]:
 
 
 def verified(
-    found: Findings, full: Side, candidate: Side, conversations: Sequence[Path], limits: Limits, task: Task
+    found: Findings,
+    sides: tuple[Side, Side],
+    conversations: Sequence[Path],
+    limits: Limits,
+    task: Task,
+    floor: float,
 ) -> Verified:
-    """The record for the judge's manifest."""
+    """The record for the judge's manifest. sides: full weights and candidate; floor: of legal mass, as it asked."""
+    full, candidate = sides
     results = checks(found.figures(), limits)
     return Verified(
         date=datetime.datetime.now(tz=datetime.UTC).date(),
@@ -138,7 +145,7 @@ def verified(
         answers=found.answers,
         limits_sha256=limits.sha256,
         library=found.library,
-        asked=AskedAs(contract=task.contract.name, rubric=task.rubric.hash, window=task.window),
+        asked=AskedAs(contract=task.contract.name, rubric=task.rubric.hash, window=task.window, legal_mass_floor=floor),
         checks=results,
     )
 
@@ -176,7 +183,9 @@ _WEIGHTS = click.Path(exists=True, path_type=Path)
     help="Turns to look at: whole talks until they hold these.",
 )
 @click.option("--budget", type=click.IntRange(1), default=512, show_default=True, help="Most tokens of a free answer.")
-@click.option("--floor", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Of legal mass.")
+@click.option(
+    "--floor", type=click.FloatRange(0, 1), default=FLOOR, show_default=True, help="Of legal mass, the judge's own."
+)
 @click.option("--threads", type=click.IntRange(0), default=0, help="Threads; 0: all processors.")
 @click.option("--memory-gb", type=click.FloatRange(0.1), default=4.0, show_default=True, help="GiB for the cache.")
 @click.option("--limits", "limits_file", type=_FILE, default=LIMITS, help="Default: quantize/limits.yaml.")
@@ -212,7 +221,7 @@ def main(
             side.check()
         settings = Settings(threads=threads, budget=budget, floor=floor, memory_gb=memory_gb)
         found = compare(*sides, base, task, settings, lambda line: click.echo(line, err=True))
-        record = verified(found, *sides, conversations, limits, task)
+        record = verified(found, sides, conversations, limits, task, floor)
         if out is not None:
             write_text(out, dumps(report(record, found)) + "\n")
     _say(record, sides, limits)

@@ -11,6 +11,7 @@ from aipsy_judge.verdict import Verdict
 
 from .asked import Task, texts_of
 from .closeness import Kept, follow, keep, place
+from .description import FLOOR
 from .drift import verdicts
 from .free_answers import Written, write_answers
 from .side import Side, opened
@@ -27,7 +28,7 @@ class Settings:
 
     threads: int = 0
     budget: int = 512
-    floor: float = 0.05
+    floor: float = FLOOR
     memory_gb: float = 4.0
 
 

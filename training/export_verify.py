@@ -24,6 +24,7 @@ from .target_rows import FILE as TARGETS_FILE
 from .target_rows import read_target_rows
 
 VERSION = 2
+JUDGES = CLONE / "recipes" / "judges"  # descriptions of judges, each under its recipe's name
 TEXTS, RECORD = "conversations.jsonl", "verify.json"
 
 
@@ -74,6 +75,8 @@ def verify(
     words += ["--units", recipe.export.verify_units] if recipe.export is not None else []
     words += ["--bare", proof.bare] if proof.bare is not None else []
     words += ["--window", recipe.render.window] if recipe.render.window is not None else []
+    floor = legal_mass_floor(recipe)
+    words += ["--floor", floor]
 
     def work(part: Path) -> None:
         code = run([*map(str, words), "--out", str(part / RECORD)])
@@ -87,9 +90,20 @@ def verify(
     settings: dict[str, Any] = {"rubric": load_rubric(recipe.rubric).hash, **recipe.part("contract")}
     settings["render.window"] = recipe.render.window
     settings["export.verify_units"] = recipe.export.verify_units if recipe.export is not None else None
+    settings["legal_mass_floor"] = floor
     made = make(folder, Stage(proof.name, VERSION, settings, inputs), work, say=say)
     say(f"{proof.name}: {'passed' if passed(made.folder) else 'NOT passed, it will not be blessed'}")
     return made
+
+
+def legal_mass_floor(recipe: Recipe) -> float:
+    """That of the judge's description, recipes/judges/NAME.yaml with the recipe's name; where there is none, that of a
+    description which names none. Another one would prove nothing of what is shipped. InputError where the description
+    is at fault."""
+    from quantize.description import FLOOR, load_description
+
+    path = JUDGES / f"{recipe.name}.yaml"
+    return load_description(path).legal_mass_floor if path.is_file() else FLOOR
 
 
 def passed(folder: Path) -> bool:

@@ -38,7 +38,7 @@ def parts(tmp_path):
     return tmp_path
 
 
-def verify_it(parts, *more, out="verify.json", candidate="small.gguf"):
+def verify_it(parts, *more, out="verify.json", candidate="small.gguf", floor=0.0):
     words = [
         "--full",
         parts / "small.gguf",
@@ -49,7 +49,7 @@ def verify_it(parts, *more, out="verify.json", candidate="small.gguf"):
         "--threads",
         "1",
     ]
-    words += ["--conversations", parts / "talk.json", "--out", parts / out, *more]
+    words += ["--conversations", parts / "talk.json", "--out", parts / out, "--floor", floor, *more]
     return CliRunner().invoke(verify, [str(w) for w in words])
 
 
@@ -268,11 +268,38 @@ def test_a_damaged_candidate_is_told_before_the_full_weights_are_watched(parts):
     assert not (parts / "verify.json").exists()
 
 
-@pytest.mark.parametrize("change", [{"contract": "full"}, {"window": 3}])
-def test_a_verify_that_asked_otherwise_blesses_nothing(parts, change):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"contract": "full"}, "another contract than"),
+        ({"window": 3}, "another window than"),
+        ({"legal_mass_floor": 0.5}, "another legal mass floor than"),
+        ({"contract": "full", "window": 3}, "another contract, window than"),
+    ],
+)
+def test_a_verify_that_asked_otherwise_blesses_nothing(parts, change, said):
     assert verify_it(parts, "--limits", parts / "limits.yaml").exit_code == 0
-    with pytest.raises(InputError, match="another contract, rubric or window"):
+    with pytest.raises(InputError, match=said) as caught:
         assemble(described(parts, **change), parts / "models", limits=parts / "limits.yaml", threads=1)
+    assert "--floor" in caught.value.hint
+
+
+def test_the_floor_that_is_proven_is_the_one_that_ships(parts):
+    assert verify_it(parts, "--limits", parts / "limits.yaml", floor=0.4).exit_code == 0
+    told = described(parts, legal_mass_floor=0.4)
+    made = assemble(told, parts / "models", limits=parts / "limits.yaml", threads=1)
+    assert (made.blessed, made.legal_mass_floor, made.verify.asked.legal_mass_floor) == (True, 0.4, 0.4)
+
+
+def test_a_record_from_before_floors_were_recorded_proves_the_default_of_that_time(parts):
+    assert verify_it(parts, "--limits", parts / "limits.yaml", floor=0.05).exit_code == 0
+    data = json.loads((parts / "verify.json").read_text())
+    del data["verified"]["asked"]["legal_mass_floor"]
+    (parts / "verify.json").write_text(json.dumps(data))
+    limits = parts / "limits.yaml"
+    assert assemble(described(parts, legal_mass_floor=0.05), parts / "models", limits=limits, threads=1).blessed
+    with pytest.raises(InputError, match="legal mass floor"):
+        assemble(described(parts, legal_mass_floor=0.06), parts / "models", limits=limits, threads=1)
 
 
 @pytest.mark.parametrize("lie", [{"value": 5.0}, {"value": 5.0, "most": 50.0}, {"figure": "made_up"}])

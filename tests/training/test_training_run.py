@@ -19,6 +19,8 @@ from click.testing import CliRunner
 from recipe_setup import FINE, Scores, items_of, lines, make_project, rating_rows, read_recipe, talk, write_ratings
 
 from aipsy_judge.errors import EXIT_INTERRUPTED, InputError
+from aipsy_judge.strict_json import loads
+from quantize.description import FLOOR
 from training import sample, targets
 from training.export import Job, export
 from training.export_verify import passed
@@ -257,6 +259,21 @@ def test_a_file_that_does_not_pass_is_kept_with_its_record_and_told(
     poor = read_recipe(project, f"base.checkpoint={recipe.base.checkpoint}", "export.gguf=[Q8_0, Q4_K_M]")
     made = export(poor, out, lambda words: write_what_is_asked(told, words))
     assert {m.folder.name: passed(m.folder) for m in made} == {"verify-Q8_0": True, "verify-Q4_K_M": False}
+
+
+@pytest.mark.parametrize(("described", "floor"), [(None, FLOOR), ("legal_mass_floor: 0.4", 0.4)])
+def test_an_export_proves_the_floor_of_legal_mass_that_the_judge_of_that_name_ships(
+    trained: tuple[Recipe, Path, list[list[str]]], monkeypatch: pytest.MonkeyPatch, described: str | None, floor: float
+) -> None:
+    recipe, out, told = trained
+    monkeypatch.setattr("training.export_verify.JUDGES", out.parent)
+    if described is not None:
+        base = "base: {name: nobody/base, licence: Apache-2.0}\nlicence: Apache-2.0\ncontract: full"
+        text = f"name: made\nabout: a judge\nmodel: made.gguf\n{base}\n{described}\n"
+        (out.parent / "made.yaml").write_text(text, encoding="utf-8")
+    (proof,) = export(recipe, out, lambda words: write_what_is_asked(told, words))
+    assert told[-1][told[-1].index("--floor") + 1] == str(floor)
+    assert loads((proof.folder / "stage.json").read_bytes())["key"]["settings"]["legal_mass_floor"] == floor
 
 
 def test_an_mlx_folder_is_held_against_the_full_weights_too(
