@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aipsy_judge.agreement import Bootstrap, Estimate
+from aipsy_judge.agreement.cases import below, is_set, said_cases
 from aipsy_judge.agreement.detection import pair_auc, pair_flag, pair_rule
 from aipsy_judge.agreement.error import PAIR_BIAS, PAIR_MAE
 from aipsy_judge.agreement.icc import pair_icc
@@ -90,7 +91,7 @@ def metric_figures(said: MetricSaid, held: Held, metric: Metric, ground: Ground)
     if metric.critical is not None:
         failing = fails(truth, na, metric.critical)
         for view in ("expected", "likely"):
-            mine = found_failing(said.view(view), said.asked, metric.critical)
+            mine = said_cases(said.view(view), said.asked, below(metric.critical))
             found[view] += estimate_pairs(ground.pairs(mine, failing, held.weights), FAILURE, ground.bootstrap)
         risk = ground.pairs(1 - said.p_fail, 1 - failing, held.weights)
         found["p_fail"] = estimate_pairs(risk, [risk_auc()], ground.bootstrap)
@@ -99,14 +100,6 @@ def metric_figures(said: MetricSaid, held: Held, metric: Metric, ground: Ground)
             found["p_fail"] += estimate_pairs(ground.pairs(half, failing, held.weights), FAILURE, ground.bootstrap)
     if metric.may_be_na:
         found["na"] = _na_figures(said, truth, na, held, ground)
-    return found
-
-
-def found_failing(value: Floats, asked: Bools, critical: float) -> Floats:
-    """1 where a value below critical is said, 0 where another, N/A or nothing readable is; NaN where nothing was
-    asked."""
-    below = np.where(np.isnan(value), 0.0, (value < critical).astype(np.float64))
-    found: Floats = np.where(asked, below, np.nan)
     return found
 
 
@@ -121,7 +114,7 @@ def _na_figures(said: MetricSaid, truth: Floats, na: Bools, held: Held, ground: 
 
 def flag_figures(said: FlagSaid, truth: Floats, held: Held, ground: Ground) -> dict[str, list[Estimate]]:
     """A flag that could not be read is not set."""
-    mine = np.where(said.asked, np.where(np.isnan(said.value), 0.0, said.value), np.nan)
+    mine = said_cases(said.value, said.asked, is_set)
     found = {
         "value": estimate_pairs(
             ground.pairs(mine, truth, held.weights), [pair_flag("recall"), pair_flag("precision")], ground.bootstrap
@@ -180,9 +173,9 @@ def composite_figures(said: Said, held: Held, rubric: Rubric, ground: Ground) ->
         found[COMPOSITE][view] = estimate_pairs(pairs, value_statistics(low), ground.bootstrap)
         if low is not None:
             failing = np.where(np.isnan(truth.value), np.nan, (truth.value < low).astype(np.float64))
-            below = ground.pairs(found_failing(mine.value, asked, low), failing, held.weights)
-            found[COMPOSITE][view] += estimate_pairs(below, FAILURE, ground.bootstrap)
-        ruled = np.where(asked, np.where(np.isnan(mine.failing), 0.0, mine.failing), np.nan)
+            low_ones = ground.pairs(said_cases(mine.value, asked, below(low)), failing, held.weights)
+            found[COMPOSITE][view] += estimate_pairs(low_ones, FAILURE, ground.bootstrap)
+        ruled = said_cases(mine.failing, asked, is_set)
         rule = ground.pairs(ruled, truth.failing, held.weights)
         found[RULE][view] = estimate_pairs(rule, FAILURE, ground.bootstrap)
     return found

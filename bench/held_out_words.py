@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from aipsy_judge.agreement.cases import below, known_cases
 from aipsy_judge.agreement.library import stats_library
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.rubric import Metric, Rubric
@@ -141,8 +142,7 @@ def blocks(shown: Sequence[Message]) -> Texts:
 
 def fails(value: Floats, na: Bools, critical: float) -> Floats:
     """1 where the value lies below critical, 0 where it does not or the metric does not apply, NaN where unknown."""
-    found: Floats = np.where(np.isnan(value), np.where(na, 0.0, np.nan), (value < critical).astype(np.float64))
-    return found
+    return known_cases(value, na, below(critical))
 
 
 def constant(train: Held, items: int, rubric: Rubric) -> Said:

@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from aipsy_judge.agreement.pairs import Ints
 from aipsy_judge.atomic import check_writable, write_text
 from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.correction.metric_data import MetricData, Tail, metric_data
@@ -28,7 +29,16 @@ from aipsy_judge.strict_json import dumps
 
 from .held_out_command import held_out_options, judge_options, measure_held_out, refuse_unheeded
 from .human_cells import run_cells
-from .human_judge import JudgeRun, add_judge, agreement, agreement_lines, conversations_of, read_map, regrouped
+from .human_judge import (
+    JudgeRun,
+    add_judge,
+    agreement,
+    agreement_lines,
+    conversations_of,
+    item_groups,
+    read_map,
+    regrouped,
+)
 from .human_report import cell_lines, summary_lines, to_dict
 from .human_set_command import measure_set
 
@@ -106,15 +116,17 @@ def main(
         ratings, of_set = _with_judge(load_ratings(paths), experts, judge, items, map_path, seed, held_out)
         found = tables(ratings, experts, metrics, severity) if reference_raters(ratings, experts) or not of_set else []
         mapped = read_map(map_path) if map_path is not None else None
+        groups: Ints = ratings.groups()
         if mapped is not None and mapped.group is not None and items is not None:
-            found = regrouped(found, ratings, mapped, conversations_of(items))
+            groups = item_groups(ratings, mapped.group, conversations_of(items))
+            found = regrouped(found, groups)
     except AipsyJudgeError as error:
         hint = f"\n  next: {error.hint}" if error.hint else ""
         raise click.ClickException(f"{error}{hint}") from error
     if not found:
         _write(json_path, {"set": of_set})
         return
-    agreed = agreement(found, mapped.order_only if mapped is not None else ())
+    agreed = agreement(found, ratings, groups, mapped.order_only if mapped is not None else ())
     for line in agreement_lines(agreed):
         click.echo(line)
     begun = time.perf_counter()

@@ -26,25 +26,23 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from aipsy_judge import Conversation, NotApplicable, Scored, Verdict, open_judge, read
-from aipsy_judge.agreement import (
-    Bootstrap,
-    failure_auc,
-    failure_precision,
-    failure_recall,
-    icc,
-    mae,
-    make_pairs,
-    spearman,
-)
+from aipsy_judge.agreement import Bootstrap, failure_auc, icc, mae, make_pairs, spearman
+from aipsy_judge.agreement.cases import below, known_cases, said_cases
+from aipsy_judge.agreement.detection import pair_failure_case
 from aipsy_judge.agreement.estimate import Estimate
+from aipsy_judge.agreement.figures import said_of
+from aipsy_judge.agreement.pair_statistic import estimate_pairs
+from aipsy_judge.agreement.pairs import Ints, Pairs
+from aipsy_judge.agreement.resample import Floats
 from aipsy_judge.agreement.wording import figure
-from aipsy_judge.correction.metric_data import MetricData
+from aipsy_judge.correction.metric_data import MetricData, expert_values
 from aipsy_judge.errors import InputError, RatingsError
 from aipsy_judge.judge import Judge, JudgeOptions
-from aipsy_judge.ratings import Ratings, merge_ratings, ratings_from_rows
+from aipsy_judge.ratings import Ratings, merge_ratings, ratings_from_rows, reference
 from aipsy_judge.rubric import Rubric
 
-RESAMPLES = 400
+OFTEN = Bootstrap(resamples=400)
+RECALL, PRECISION = "tail recall", "precision"
 JUST_ABOVE = 1e-6  # the tail includes its cut; the agreement figures know only "strictly below"
 
 
@@ -126,64 +124,87 @@ def add_judge(ratings: Ratings, run: JudgeRun, say: Callable[[str], None]) -> Ra
     return merge_ratings([ratings, ratings_from_rows(rows, where=rater)])
 
 
-def regrouped(
-    tables: Sequence[MetricData], ratings: Ratings, wanted: MetricMap, conversations: Sequence[Conversation]
-) -> list[MetricData]:
-    """The tables with the groups that the map names in the conversations' metadata; an item that is none of them is a
-    group of its own."""
-    if wanted.group is None:
-        return list(tables)
-    named = {c.id: str(c.metadata.get(wanted.group, c.id)) for c in conversations}
-    numbers = {name: n for n, name in enumerate(sorted({named.get(i, i) for i in ratings.items}))}
-    groups = np.array([numbers[named.get(i, i)] for i in ratings.items], dtype=np.int32)
-    return [replace(data, groups=groups[data.index]) for data in tables]
+def item_groups(ratings: Ratings, name: str, conversations: Sequence[Conversation]) -> Ints:
+    """(I,) the group that the conversations' metadata hold under `name`; an item that is none of them is a group of its
+    own."""
+    named = {c.id: str(c.metadata.get(name, c.id)) for c in conversations}
+    numbers = {group: n for n, group in enumerate(sorted({named.get(i, i) for i in ratings.items}))}
+    return np.array([numbers[named.get(i, i)] for i in ratings.items])
+
+
+def regrouped(tables: Sequence[MetricData], groups: Ints) -> list[MetricData]:
+    """The tables with these groups, (I,) over the items of the ratings."""
+    return [replace(data, groups=groups[data.index].astype(np.int32)) for data in tables]
 
 
 def agreement(
-    tables: Sequence[MetricData], order_only: Collection[str] = ()
+    tables: Sequence[MetricData], ratings: Ratings, groups: Ints, order_only: Collection[str] = ()
 ) -> dict[str, dict[str, dict[str, Estimate]]]:
-    """metric -> judge -> figure: against the experts, all rated items, 95 % intervals by conversation. Of a metric in
-    `order_only`, whose scale says something else, what compares ranks alone."""
+    """metric -> judge -> figure: against the experts, all rated items, 95 % intervals by `groups`, (I,) over the items
+    of the ratings. Of a metric in `order_only`, whose scale says something else, what compares ranks alone."""
     found: dict[str, dict[str, dict[str, Estimate]]] = {}
     for data in tables:
         low, high = data.scale
         critical = low + data.cut * (high - low) + JUST_ABOVE
         expert = low + data.expert * (high - low)
-        found[data.metric] = {
-            name: _agreement(
-                low + data.panel.judges[:, j] * (high - low), expert, data.groups, critical, data.metric in order_only
-            )
-            for j, name in enumerate(data.judges)
-        }
+        found[data.metric] = {}
+        for j, name in enumerate(data.judges):
+            scores = low + data.panel.judges[:, j] * (high - low)
+            row = _ranks(scores, expert, data.groups, critical)
+            if data.metric not in order_only:
+                row = _values(scores, expert, data.groups) | row
+                row |= _tail(_cases(data, ratings, name, groups, critical), critical)
+            found[data.metric][name] = row
     return found
 
 
 def agreement_lines(found: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> Iterator[str]:
-    """A line a metric and judge."""
+    """A line a metric and judge; what each figure rests on."""
     yield "Each judge against the experts, all rated items [95 % interval by resampling conversations]"
+    yield "n: items that both scored; recall and precision of the tail: items that the experts know and it was asked of"
     for metric, judges in found.items():
         yield f"  {metric}"
         for name, row in judges.items():
-            yield f"    {name[:32]:33}" + "  ".join(f"{head} {figure(e)}" for head, e in row.items())
+            yield f"    {name[:32]:33}" + "  ".join(
+                [_rests_on(row), *(f"{head} {figure(e)}" for head, e in row.items())]
+            )
     yield ""
 
 
-def _agreement(scores: Any, expert: Any, groups: Any, critical: float, ranks_alone: bool) -> dict[str, Estimate]:
-    pairs, often = make_pairs(scores, expert, groups=groups), Bootstrap(resamples=RESAMPLES)
-    if ranks_alone:
-        return {
-            "Spearman": spearman(pairs, bootstrap=often),
-            "AUC": failure_auc(pairs, critical=critical, bootstrap=often),
-        }
-    both = [[a, b] for a, b in zip(scores, expert, strict=True)]
+def _rests_on(row: Mapping[str, Estimate]) -> str:
+    n = f"n {row['Spearman'].n}"
+    if RECALL not in row:
+        return n
+    never = f", {row[RECALL].dropped} never asked" if row[RECALL].dropped else ""
+    return f"{n}, tail {row[RECALL].n}{never}"
+
+
+def _ranks(scores: Floats, expert: Floats, groups: Ints, critical: float) -> dict[str, Estimate]:
+    pairs = make_pairs(scores, expert, groups=groups)
     return {
-        "ICC(A,1)": icc(both, groups=groups, bootstrap=often),
-        "Spearman": spearman(pairs, bootstrap=often),
-        "MAE": mae(pairs, bootstrap=often),
-        "tail recall": failure_recall(pairs, critical=critical, bootstrap=often),
-        "precision": failure_precision(pairs, critical=critical, bootstrap=often),
-        "AUC": failure_auc(pairs, critical=critical, bootstrap=often),
+        "Spearman": spearman(pairs, bootstrap=OFTEN),
+        "AUC": failure_auc(pairs, critical=critical, bootstrap=OFTEN),
     }
+
+
+def _values(scores: Floats, expert: Floats, groups: Ints) -> dict[str, Estimate]:
+    pairs, both = make_pairs(scores, expert, groups=groups), np.stack([scores, expert], axis=1)
+    return {"ICC(A,1)": icc(both, groups=groups, bootstrap=OFTEN), "MAE": mae(pairs, bootstrap=OFTEN)}
+
+
+def _tail(cases: Pairs, critical: float) -> dict[str, Estimate]:
+    wanted = [pair_failure_case("recall", critical), pair_failure_case("precision", critical)]
+    return dict(zip((RECALL, PRECISION), estimate_pairs(cases, wanted, OFTEN), strict=True))
+
+
+def _cases(data: MetricData, ratings: Ratings, judge: str, groups: Ints, critical: float) -> Pairs:
+    """The tail over all items that the experts know, also those that no judge scored, which `data` does not hold."""
+    values, _ = expert_values(ratings, data.metric, data.experts, data.leniency is not None)
+    na = reference(ratings, data.metric, data.experts).na
+    truth = known_cases(values, na, below(critical))
+    said = said_cases(*said_of(ratings, data.metric, judge), below(critical))
+    known = ~np.isnan(truth)
+    return make_pairs(said[known], truth[known], groups=groups[known])
 
 
 def conversations_of(path: Path) -> list[Conversation]:

@@ -1,4 +1,8 @@
-"""Does a rater find what the reference calls a failure (a score below the critical threshold) or a crisis (a flag)?"""
+"""Does a rater find what the reference calls a failure (a score below the critical threshold) or a crisis (a flag)?
+
+The functions here know the pairs they are given: an item that one side did not score is in no pair, and counts neither
+as found nor as missed. Where it must count, make the pairs of cases (cases.py) and not of scores.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from .cases import below, is_set
 from .estimate import Estimate, Interval
 from .library import stats_library
 from .pair_statistic import Cells, PairStatistic, estimate_pair
@@ -17,7 +22,8 @@ from .resample import Bootstrap, Floats
 
 
 def failure_recall(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Share of the reference's failures (score < critical) that the rater scores below critical too, 0..1.
+    """Share of the reference's failures (score < critical), of the items that both scored, that the rater scores below
+    critical too, 0..1.
 
     Undefined where the reference has no failure: sensitivity cannot be estimated.
 
@@ -29,7 +35,8 @@ def failure_recall(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None
 
 
 def failure_precision(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Share of what the rater scores below critical that is a failure by the reference, 0..1.
+    """Share of what the rater scores below critical, of the items that both scored, that is a failure by the reference,
+    0..1.
 
     Undefined where the rater scores nothing below critical.
     """
@@ -37,7 +44,8 @@ def failure_precision(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | N
 
 
 def failure_auc(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Probability that the rater scores a failure of the reference lower than a non-failure, ties counted half.
+    """Probability that the rater scores a failure of the reference lower than a non-failure, ties counted half; over
+    the items that both scored, for an item without a score has no rank.
 
     0.5: no better than a coin, whatever the cut. Undefined where the reference has no failure or nothing else. The
     figure is scikit-learn's.
@@ -46,21 +54,32 @@ def failure_auc(pairs: Pairs, *, critical: float, bootstrap: Bootstrap | None = 
 
 
 def flag_recall(pairs: Pairs, *, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Share of the reference's set flags (1) that the rater sets too, 0..1. Undefined where the reference sets none."""
+    """Share of the reference's set flags (1), of the items that both answered, that the rater sets too, 0..1. Undefined
+    where the reference sets none."""
     return estimate_pair(pairs, pair_flag("recall"), bootstrap)
 
 
 def flag_precision(pairs: Pairs, *, bootstrap: Bootstrap | None = None) -> Estimate:
-    """Share of the rater's set flags that the reference sets too, 0..1. Undefined where the rater sets none."""
+    """Share of the rater's set flags, of the items that both answered, that the reference sets too, 0..1. Undefined
+    where the rater sets none."""
     return estimate_pair(pairs, pair_flag("precision"), bootstrap)
 
 
 def pair_failure(what: Literal["recall", "precision"], critical: float) -> PairStatistic:
-    form = {
+    return _share(f"failure_{what}", _below_form(what, critical), what, below(critical), "failure")
+
+
+def pair_failure_case(what: Literal["recall", "precision"], critical: float) -> PairStatistic:
+    """The same for cases: x and y are 1 where a side puts the item below critical, else 0 (cases.py)."""
+    without = {"recall": "N/A or no score finds none", "precision": "its N/A is none"}[what]
+    return _share(f"failure_{what}", f"{_below_form(what, critical)}; {without}", what, is_set, "failure")
+
+
+def _below_form(what: Literal["recall", "precision"], critical: float) -> str:
+    return {
         "recall": f"share of the reference's scores below {critical:g} that the rater puts below it too",
         "precision": f"share of the rater's scores below {critical:g} that the reference puts below it too",
     }[what]
-    return _share(f"failure_{what}", form, what, lambda scores: scores < critical, "failure")
 
 
 def pair_rule(what: Literal["recall", "precision"]) -> PairStatistic:
@@ -69,15 +88,16 @@ def pair_rule(what: Literal["recall", "precision"]) -> PairStatistic:
         "recall": "share of the items that fail by the reference which fail by the rater too",
         "precision": "share of the items that fail by the rater which fail by the reference too",
     }[what]
-    return _share(f"failure_{what}", form, what, lambda failing: failing >= 0.5, "failure")
+    return _share(f"failure_{what}", form, what, is_set, "failure")
 
 
 def pair_flag(what: Literal["recall", "precision"]) -> PairStatistic:
+    """x and y are 1 where the flag is set, else 0."""
     form = {
         "recall": "share of the reference's set flags that the rater sets too",
         "precision": "share of the rater's set flags that the reference sets too",
     }[what]
-    return _share(f"flag_{what}", form, what, lambda scores: scores >= 0.5, "set flag")
+    return _share(f"flag_{what}", form, what, is_set, "set flag")
 
 
 def _share(name: str, form: str, what: Literal["recall", "precision"], marks: Marks, word: str) -> PairStatistic:

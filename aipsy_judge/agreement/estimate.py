@@ -45,7 +45,8 @@ class Estimate:
 
     name, form  what it is, e.g. "icc" and "ICC(A,1)"
     value       None where it is undefined, and then `reason` says why; never NaN
-    n           items it rests on; `dropped`: items left out because a rating it needs is missing or N/A
+    n           items it rests on; `dropped`: items left out because a rating it needs is missing or N/A; of recall and
+                precision of cases (cases.py) those that the rater was never asked about
     interval    None where none was asked for or the figure is undefined
     beside      what must be seen with it: raw agreement, prevalence, counts
     """

@@ -12,13 +12,14 @@ import numpy as np
 from ..ratings import Ratings, Yardstick, inclusion_weights, labels, reference, reference_name
 from ..ratings.overall import OVERALL, overall_of_raters, overall_of_reference
 from .alpha import LEVELS, krippendorff_alpha
-from .detection import pair_auc, pair_failure, pair_flag, pair_rule
+from .cases import Bools, below, is_set, known_cases, said_cases
+from .detection import pair_auc, pair_failure_case, pair_flag, pair_rule
 from .error import PAIR_BIAS, PAIR_MAE, PAIR_RMSE
 from .estimate import Estimate
 from .icc import FORMS, icc, pair_icc
 from .kappa import WEIGHTINGS, pair_kappa
 from .pair_statistic import PairStatistic, estimate_pairs
-from .pairs import Ints, Pairs, make_pairs
+from .pairs import Ints, Marks, Pairs, make_pairs
 from .rank import PAIR_SPEARMAN
 from .resample import Bootstrap, Floats
 
@@ -54,17 +55,32 @@ class PanelFigures:
         return next(e for e in self.estimates if e.name == name)
 
 
-def statistics(ratings: Ratings, metric: str, yardstick: Yardstick) -> list[PairStatistic]:
-    """The statistics that make sense for a metric: for flags those of yes and no, for severities no threshold."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The statistics that make sense for a metric.
+
+    scored  over the items that both sides scored
+    cases   over all items that the reference knows and the rater was asked about (cases.py); `marks` says which scores
+            are a case
+    """
+
+    scored: tuple[PairStatistic, ...]
+    cases: tuple[PairStatistic, ...]
+    marks: Marks
+
+
+def statistics(ratings: Ratings, metric: str, yardstick: Yardstick) -> Wanted:
+    """For flags those of yes and no, for severities no threshold."""
     steps = labels(ratings, metric)
     if metric in yardstick.flags:
-        return [pair_kappa(steps, "unweighted"), pair_flag("recall"), pair_flag("precision")]
+        return Wanted((pair_kappa(steps, "unweighted"),), (pair_flag("recall"), pair_flag("precision")), is_set)
     kappas = [pair_kappa(steps, w) for w in WEIGHTINGS] if steps else []
-    found = [pair_icc("A,1"), pair_icc("C,1"), *kappas, PAIR_SPEARMAN, PAIR_BIAS, PAIR_MAE, PAIR_RMSE]
+    found = (pair_icc("A,1"), pair_icc("C,1"), *kappas, PAIR_SPEARMAN, PAIR_BIAS, PAIR_MAE, PAIR_RMSE)
     critical = yardstick.critical.get(metric)
-    if critical is not None:
-        found += [pair_failure("recall", critical), pair_failure("precision", critical), pair_auc(critical)]
-    return found
+    if critical is None:
+        return Wanted(found, (), is_set)
+    cases = (pair_failure_case("recall", critical), pair_failure_case("precision", critical))
+    return Wanted((*found, pair_auc(critical)), cases, below(critical))
 
 
 def against_reference(
@@ -83,9 +99,15 @@ def against_reference(
     group = ratings.groups() if groups is None else groups
     for metric in ratings.metrics:
         held = reference(ratings, metric, judged_by)
+        wanted = statistics(ratings, metric, yardstick)
+        truth = known_cases(held.values, held.na, wanted.marks)
         for rater in raters:
-            pairs = reference_pairs(ratings, metric, rater, held.values, group)
-            found = estimate_pairs(pairs, statistics(ratings, metric, yardstick), bootstrap)
+            mine, asked = said_of(ratings, metric, rater)
+            said = said_cases(mine, asked, wanted.marks)
+            found = [
+                *estimate_pairs(_weighed(ratings, mine, held.values, group), wanted.scored, bootstrap),
+                *estimate_pairs(_weighed(ratings, said, truth, group), wanted.cases, bootstrap),
+            ]
             yield PairFigures(metric, rater, held.name, tuple(found))
 
 
@@ -100,42 +122,47 @@ def overall_against_reference(
 ) -> Iterator[PairFigures]:
     """The same for the overall score and for failing by the failure rule, the metric being called OVERALL.
 
-    An item counts where both sides' overall score (failure) is known; each side by its own pattern of N/A.
+    Each side by its own pattern of N/A. A score counts where both sides' is known. Failures are sought among all items
+    of which the reference's failing is known and of which the rater was asked anything: an item that it leaves open it
+    does not fail.
     """
     group = ratings.groups() if groups is None else groups
     scores, failing = overall_of_raters(ratings, raters, yardstick)
     held, held_failing = overall_of_reference(ratings, judged_by, yardstick)
     name = reference_name(ratings, judged_by)
     for r, rater in enumerate(raters):
-        found = []
-        for mine, theirs, wanted in ((scores, held, _ON_SCORES), (failing, held_failing, _ON_FAILURES)):
-            index = np.flatnonzero(~np.isnan(theirs))
-            weights = inclusion_weights(ratings, index) if len(index) else None
-            pairs = make_pairs(
-                mine[index, r], theirs[index], groups=group[index], n_groups=_count(group), weights=weights
-            )
-            found += estimate_pairs(pairs, wanted, bootstrap)
+        asked = np.zeros(len(ratings.items), dtype=bool)
+        for metric in yardstick.scored:
+            asked |= said_of(ratings, metric, rater)[1]
+        said = said_cases(failing[:, r], asked, is_set)
+        found: list[Estimate] = []
+        for mine, theirs, wanted in (
+            (scores[:, r], held, _ON_SCORES),
+            (said, held_failing, _ON_FAILURES),
+            (failing[:, r], held_failing, _ON_FAILING),
+        ):
+            found += estimate_pairs(_weighed(ratings, mine, theirs, group), wanted, bootstrap)
         yield PairFigures(OVERALL, rater, name, tuple(found))
 
 
 _ON_SCORES = [pair_icc("A,1"), pair_icc("C,1"), PAIR_SPEARMAN, PAIR_BIAS, PAIR_MAE, PAIR_RMSE]
-_ON_FAILURES = [pair_rule("recall"), pair_rule("precision"), pair_kappa((0.0, 1.0), "unweighted")]
+_ON_FAILURES = [pair_rule("recall"), pair_rule("precision")]
+_ON_FAILING = [pair_kappa((0.0, 1.0), "unweighted")]
 
 
-def reference_pairs(
-    ratings: Ratings,
-    metric: str,
-    rater: str,
-    held: Floats,
-    group: Ints,
-) -> Pairs:
-    """The rater's scores and the reference's, over the items that the reference scored."""
+def said_of(ratings: Ratings, metric: str, rater: str) -> tuple[Floats, Bools]:
+    """The rater's scores over all (I,) items of the table, NaN where there is none; and where it was asked at all."""
     matrix = ratings.matrix(metric, [rater])
-    mine = np.full(len(ratings.items), np.nan)
-    mine[matrix.index] = matrix.values[:, 0]
-    index = np.flatnonzero(~np.isnan(held))
+    values, asked = np.full(len(ratings.items), np.nan), np.zeros(len(ratings.items), dtype=bool)
+    values[matrix.index], asked[matrix.index] = matrix.values[:, 0], True
+    return values, asked
+
+
+def _weighed(ratings: Ratings, mine: Floats, theirs: Floats, group: Ints) -> Pairs:
+    """The pairs over the items that the reference (`theirs`) knows, by the inverse of their inclusion."""
+    index = np.flatnonzero(~np.isnan(theirs))
     weights = inclusion_weights(ratings, index) if len(index) else None
-    return make_pairs(mine[index], held[index], groups=group[index], n_groups=_count(group), weights=weights)
+    return make_pairs(mine[index], theirs[index], groups=group[index], n_groups=_count(group), weights=weights)
 
 
 def between_raters(
@@ -150,12 +177,21 @@ def between_raters(
     """Every two of `raters`, metric by metric, the second standing as reference. `names`: only these statistics."""
     group = ratings.groups() if groups is None else groups
     for metric in ratings.metrics:
-        wanted = [s for s in statistics(ratings, metric, yardstick) if names is None or s.name in names]
+        wanted = statistics(ratings, metric, yardstick)
+        scored, cases = ([s for s in of if names is None or s.name in names] for of in (wanted.scored, wanted.cases))
         matrix = ratings.matrix(metric, raters)
-        asked = group[matrix.index]
+        place, n = group[matrix.index], _count(group)
+        asked = matrix.scored | matrix.na | matrix.unscored
         for i, j in combinations(range(len(raters)), 2):
-            pairs = make_pairs(matrix.values[:, i], matrix.values[:, j], groups=asked, n_groups=_count(group))
-            yield PairFigures(metric, raters[i], raters[j], tuple(estimate_pairs(pairs, wanted, bootstrap)))
+            mine, theirs = matrix.values[:, i], matrix.values[:, j]
+            found = estimate_pairs(make_pairs(mine, theirs, groups=place, n_groups=n), scored, bootstrap)
+            if cases:
+                truth = known_cases(theirs, matrix.na[:, j], wanted.marks)
+                known = ~np.isnan(truth)
+                said = said_cases(mine, asked[:, i], wanted.marks)
+                pairs = make_pairs(said[known], truth[known], groups=place[known], n_groups=n)
+                found += estimate_pairs(pairs, cases, bootstrap)
+            yield PairFigures(metric, raters[i], raters[j], tuple(found))
 
 
 def panels(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PAIR_COLUMNS = ("icc", "icc_c1", "kappa_quadratic", "spearman", "bias", "mae", "rmse")
 FAILURE_COLUMNS = ("failure_recall", "failure_precision", "failure_auc")
 FLAG_COLUMNS = ("kappa", "flag_recall", "flag_precision")
+# The first is what all figures rest on but recall and precision: those are sought among all items that the reference
+# knows and the rater was asked about, and the last says how many of these are failures or set flags by the reference.
+COUNTS = ("n, both scored", "n, cases sought", "never asked", "cases")
 PANEL_COLUMNS = ("alpha", "alpha_nominal", "alpha_interval", "icc", "icc_ak")
 
 
@@ -86,14 +89,13 @@ def _pairs(console: Console, title: str, pairs: Sequence[PairFigures]) -> None:
     alike = len({p.reference for p in pairs}) == 1
     cells: dict[str, list[Estimate | str]] = {
         p.rater if alike else f"{p.rater} / {p.reference}": [
-            str(p.estimates[0].n),
-            _cases(p),
+            *pair_counts(p),
             _alike(p.estimates[0]),
             *(p[n] for n in names),
         ]
         for p in pairs
     }
-    print_figures(console, title, ["n", "cases", "alike", *(NAMES[n] for n in names)], cells)
+    print_figures(console, title, [*COUNTS, "alike", *(NAMES[n] for n in names)], cells)
 
 
 def _alike(estimate: Estimate) -> str:
@@ -102,11 +104,15 @@ def _alike(estimate: Estimate) -> str:
     return "–" if share is None else f"{share:.0%}"
 
 
-def _cases(pair: PairFigures) -> str:
-    """Prevalence: how many failures or set flags there are by the reference."""
-    name = next((n for n in ("flag_recall", "failure_recall") if pair.has(n)), None)
-    beside = pair[name].beside if name is not None else {}
-    return f"{beside['positive']} ({beside['prevalence']:.0%})" if beside else "–"
+def pair_counts(pair: PairFigures) -> tuple[str, ...]:
+    """A cell for each of COUNTS."""
+    n = str(pair.estimates[0].n)
+    name = next((name for name in ("flag_recall", "failure_recall") if pair.has(name)), None)
+    if name is None:
+        return (n, "–", "–", "–")
+    found = pair[name]
+    cases = f"{found.beside['positive']} ({found.beside['prevalence']:.0%})" if found.beside else "–"
+    return (n, str(found.n), str(found.dropped), cases)
 
 
 def _together(console: Console, title: str, panels: Sequence[PanelFigures]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .agree import COUNTS, pair_counts
 from .figure_table import print_figures
 from .ratings_options import TableOptions, ratings_options
 
@@ -115,8 +116,8 @@ def _metric(console: Console, drawn: CompetenceMap, metric: str) -> None:
     if not pairs:
         return
     names = [n for n in (SHOWN_FLAGS if metric in drawn.flags else SHOWN) if pairs[0].has(n)]
-    cells: dict[str, list[Estimate | str]] = {p.rater: [str(p.estimates[0].n), *(p[n] for n in names)] for p in pairs}
-    print_figures(console, f"{metric}, against {drawn.reference}", ["n", *(NAMES[n] for n in names)], cells)
+    cells: dict[str, list[Estimate | str]] = {p.rater: [*pair_counts(p), *(p[n] for n in names)] for p in pairs}
+    print_figures(console, f"{metric}, against {drawn.reference}", [*COUNTS, *(NAMES[n] for n in names)], cells)
 
 
 def _judges(console: Console, drawn: CompetenceMap) -> None:

@@ -36,7 +36,8 @@ _AGAINST = (
         "recall",
         "failure_recall",
         "Failures found",
-        "Of the replies that {reference} puts below the threshold, the share that the judge puts below it too.",
+        "Of the replies that {reference} puts below the threshold, the share that the judge puts below it too; where "
+        "it says N/A or gives no score it finds nothing.",
         TRUST,
         trust,
     ),
@@ -44,7 +45,8 @@ _AGAINST = (
         "precision",
         "failure_precision",
         "Alarms that are right",
-        "Of the replies that the judge puts below the threshold, the share that {reference} puts below it too.",
+        "Of the replies that the judge puts below the threshold, the share that {reference} puts below it too. Where "
+        "{reference} says N/A the alarm is false.",
         TRUST,
         trust,
     ),
@@ -125,8 +127,8 @@ def flags(drawn: CompetenceMap) -> Heatmap | None:
         "flags",
         "Flags",
         f"Yes or no: agreement with {drawn.reference} beyond chance (kappa), the share of its cases that the judge "
-        "flags (found), and the share of the judge's flags that are so (right). A crisis flag should rather err "
-        "towards yes.",
+        "flags (found), and the share of the judge's flags that are so (right). No answer is no flag. A crisis flag "
+        "should rather err towards yes.",
         TRUST,
         tuple(f"{spoken(f)}: {word}" for f in drawn.flags for _, word in names),
         tuple(

@@ -50,6 +50,8 @@ def pair_sentence(estimate: Estimate, rater: str, metric: str, reference: str, c
     if estimate.value is None:
         return f"{who} on {quality}: no figure, {estimate.reason}."
     v, sure = estimate.value, uncertainty(estimate, percent=estimate.name in _SHARES)
+    if estimate.name in _SHARES and estimate.dropped:
+        sure += f"; {estimate.dropped:,} more never asked about"
     cut = f"below {critical:g}" if critical is not None else ""
     beside = estimate.beside
     match estimate.name:
@@ -67,7 +69,7 @@ def pair_sentence(estimate: Estimate, rater: str, metric: str, reference: str, c
         case "failure_recall":
             text = (
                 f"Of {beside['positive']} replies that {reference} puts {cut} on {quality}, "
-                f"{who} puts {share(v)} {cut} too and lets the others pass"
+                f"{who} puts {share(v)} {cut} too and lets the others pass, calls them N/A or gives them no score"
             )
         case "failure_precision":
             text = (

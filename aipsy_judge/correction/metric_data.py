@@ -91,7 +91,7 @@ def metric_data(
         raise RatingsError(f"no judge has a score on {metric}")
     used, rows = scored.any(axis=0), scored.any(axis=1)
     index = matrix.index[rows]
-    expert, leniency = _expert(ratings, metric, experts, severity)
+    expert, leniency = expert_values(ratings, metric, experts, severity)
     family, families = _families(ratings, index)
     others, names = _others(ratings, index, judges, [m for m in beside if m != metric])
     anchored = ~np.isnan(expert)
@@ -115,7 +115,9 @@ def metric_data(
     )
 
 
-def _expert(ratings: Ratings, metric: str, experts: Sequence[str], severity: bool) -> tuple[Floats, Floats | None]:
+def expert_values(
+    ratings: Ratings, metric: str, experts: Sequence[str], severity: bool
+) -> tuple[Floats, Floats | None]:
     """(I,) reference in points of the scale over all items; leniency (E,) in points, where it was adjusted for."""
     if not experts or not _rates(ratings, metric, experts):
         return np.full(len(ratings.items), np.nan), None

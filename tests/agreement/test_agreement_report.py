@@ -181,8 +181,9 @@ def test_the_overall_score_and_the_failure_rule_are_held_against_the_expert_too(
     report = agreement_report(ratings, make_yardstick(ratings), bootstrap=QUICK)
     overall = report.against[-1]
     assert overall.metric == OVERALL
-    # means: expert 2, 2.5, 3, 2; judge 2, 3, 2.5, 1.5; e is undefined, and its failing unknown
+    # means: expert 2, 2.5, 3, 2; judge 2, 3, 2.5, 1.5; e is undefined, and the judge does not fail it
     assert overall["bias"].value == pytest.approx((0 + 0.5 - 0.5 - 0.5) / 4)
-    assert (overall["failure_recall"].value, overall["failure_recall"].n) == (0.5, 4)
+    assert (overall["failure_recall"].value, overall["failure_recall"].n) == (0.5, 5)
+    assert (overall["bias"].n, overall["kappa"].n) == (4, 4)
     assert overall["failure_precision"].value == 0.5
     assert overall["failure_recall"].beside["positive"] == 2

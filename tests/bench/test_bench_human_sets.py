@@ -19,7 +19,7 @@ from aipsy_judge.ratings import Ratings, load_ratings, ratings_from_rows, write_
 from bench.held_out_said import FlagSaid, MetricSaid, Said
 from bench.human import main
 from bench.human import tables as human_tables
-from bench.human_judge import MetricMap, agreement, conversations_of, pairs_of, read_map, regrouped
+from bench.human_judge import MetricMap, agreement, conversations_of, item_groups, pairs_of, read_map, regrouped
 from bench.human_sets import RatedSet, _mean, rated_set, set_figures, set_lines, sets_to_dict, with_judge
 
 HERE = Path(__file__).parents[2]
@@ -189,11 +189,12 @@ def test_the_table_of_all_judges_heeds_the_map_too() -> None:
     wanted = MetricMap.model_validate({"metrics": {"empathy": "empathy"}, "order_only": ["empathy"], "group": "file"})
     plain = human_tables(whole, ("kim",), (), False)
     assert len(set(plain[0].groups.tolist())) == 4
-    grouped = regrouped(plain, whole, wanted, talks())
+    groups = item_groups(whole, "file", talks())
+    grouped = regrouped(plain, groups)
     assert len(set(grouped[0].groups.tolist())) == 2
     assert grouped[0].groups[0] == grouped[0].groups[1] != grouped[0].groups[2]
-    assert set(agreement(grouped, wanted.order_only)["empathy"]["a"]) == {"Spearman", "AUC"}
-    assert {"ICC(A,1)", "MAE"} < set(agreement(grouped)["empathy"]["a"])
+    assert set(agreement(grouped, whole, groups, wanted.order_only)["empathy"]["a"]) == {"Spearman", "AUC"}
+    assert {"ICC(A,1)", "MAE"} < set(agreement(grouped, whole, groups)["empathy"]["a"])
 
 
 @pytest.mark.slow
