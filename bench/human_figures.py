@@ -9,24 +9,46 @@ from scipy.stats import rankdata
 from .human_methods import P_FAIL, Outcome
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 FIGURES = ("rmse", "mae", "spearman", "tail_auc", "tail_recall")
 LOWER_IS_BETTER = ("rmse", "mae")
 
 
-def figures(outcome: Outcome, expert: Floats, fails: NDArray[np.bool_], span: float) -> dict[str, Floats]:
+def figures(outcome: Outcome, expert: Floats, fails: Bools, span: float) -> dict[str, Floats]:
     """Method -> (5,) in the order of FIGURES, NaN where undefined; RMSE and MAE in points of the scale.
 
-    Spearman is undefined where either side does not vary; AUC and recall where all test items, or none, are failures.
+    Each over the test items that the method has a value of. Spearman is undefined where either side does not vary; AUC
+    and recall where all of these items, or none, are failures.
     """
-    miss = (outcome.values - expert) * span
-    by_value = np.stack([np.sqrt((miss**2).mean(axis=1)), np.abs(miss).mean(axis=1), _spearman(outcome.values, expert)])
-    by_risk = np.stack([tail_auc(outcome.risk, fails), tail_recall(outcome.risk, fails)])
-    found = {name: np.concatenate([by_value[:, i], by_risk[:, i]]) for i, name in enumerate(outcome.names)}
-    found[P_FAIL] = np.concatenate([np.full(3, np.nan), by_risk[:, -1]])
+    table = np.full((len(outcome.names), len(FIGURES)), np.nan)
+    patterns, of_row = np.unique(~np.isnan(outcome.values), axis=0, return_inverse=True)
+    for number, here in enumerate(patterns):
+        if here.any():
+            rows = np.flatnonzero(of_row.reshape(-1) == number)
+            miss = (outcome.values[np.ix_(rows, here)] - expert[here]) * span
+            risk = outcome.risk[np.ix_(rows, here)]
+            table[rows] = np.column_stack(
+                [
+                    np.sqrt((miss**2).mean(axis=1)),
+                    np.abs(miss).mean(axis=1),
+                    _spearman(outcome.values[np.ix_(rows, here)], expert[here]),
+                    tail_auc(risk, fails[here]),
+                    tail_recall(risk, fails[here]),
+                ]
+            )
+    found = dict(zip(outcome.names, table, strict=True))
+    last = outcome.risk[-1:]
+    found[P_FAIL] = np.concatenate([np.full(3, np.nan), tail_auc(last, fails), tail_recall(last, fails)])
     return found
 
 
-def tail_auc(risk: Floats, fails: NDArray[np.bool_]) -> Floats:
+def scored(outcome: Outcome) -> dict[str, int]:
+    """Method -> on how many of the test items its figures rest."""
+    known = (~np.isnan(outcome.risk)).sum(axis=1)
+    return dict(zip((*outcome.names, P_FAIL), known.tolist(), strict=True))
+
+
+def tail_auc(risk: Floats, fails: Bools) -> Floats:
     """(V,) probability that a failure has a higher risk (V, T) than another item, ties counted half."""
     bad, good = int(fails.sum()), int((~fails).sum())
     if not bad or not good:
@@ -36,7 +58,7 @@ def tail_auc(risk: Floats, fails: NDArray[np.bool_]) -> Floats:
     return found
 
 
-def tail_recall(risk: Floats, fails: NDArray[np.bool_]) -> Floats:
+def tail_recall(risk: Floats, fails: Bools) -> Floats:
     """(V,) share of the failures among as many items of highest risk as there are failures.
 
     So every method flags equally many, and recall is precision too. Of items that tie at the limit, the expected

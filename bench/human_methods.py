@@ -1,4 +1,9 @@
-"""Every way to a value that is compared: rivals, rungs, the blend; and p_fail."""
+"""Every way to a value that is compared: rivals, rungs, the blend; and p_fail.
+
+A judge that stands alone has values where it scored, and nowhere else: what others said there is not its own. It may
+be the best judge only where it scored nearly all, for among few items it may have chosen those that it does well on.
+Inside a mean of several judges, the published rule, the rungs and the blend, gaps are filled in from the other judges.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +20,20 @@ from aipsy_judge.correction.published import published_weights
 from .human_draws import Draw
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 BLEND, P_FAIL, BY_FAMILY = "blend", "p_fail", "blend, bias by family"
 JUDGE, RUNG = "judge: ", "rung: "
 RIVALS = ("mean", "constant", "best judge on the anchors", "the same, + offset", "published rule")
+LEAST_SCORED = 0.95  # of the rated items: "nearly all"; a server's odd lost reply does not bar a judge
 OFFSET_SD = 0.2  # of the rival that adds a shrunken offset, unit scale: loose
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """values (V, T) cut to the scale and risk (V + 1, T), higher is worse, last p_fail; names of the V values."""
+    """values (V, T) cut to the scale and risk (V + 1, T), higher is worse, last p_fail; names of the V values.
+
+    NaN in both where a single judge did not score the item, or no judge may be the best.
+    """
 
     names: tuple[str, ...]
     values: Floats
@@ -64,28 +74,39 @@ def all_methods(data: MetricData, basis: Basis, draw: Draw, *, by_family: bool) 
 
 def _rivals(data: MetricData, draw: Draw) -> dict[str, Floats]:
     """What one could do without this package."""
-    # A judge's gap is filled by the mean of the others, so that every rival has a value everywhere.
     scored = data.panel.judges
-    whole = np.where(np.isnan(scored), np.nanmean(scored, axis=1, keepdims=True), scored)
-    anchors, test, expert = whole[draw.anchors], whole[draw.test], data.expert[draw.anchors]
-    miss = anchors - expert[:, None]
-    best = int((miss**2).mean(axis=0).argmin())
+    enough = (~np.isnan(scored[data.anchors])).mean(axis=0) >= LEAST_SCORED
+    test, expert = scored[draw.test], data.expert[draw.anchors]
+    miss = scored[draw.anchors] - expert[:, None]
     offset = _shrunken_offset(miss)
-    shifted = int(((miss + offset) ** 2).mean(axis=0).argmin())
-    published = published_weights(anchors, expert, data.fails[draw.anchors], data.cut + 1e-9)
+    # The published rule weighs judges on the same items; a gap is filled by the mean of the others.
+    whole = np.where(np.isnan(scored), np.nanmean(scored, axis=1, keepdims=True), scored)
+    published = published_weights(whole[draw.anchors], expert, data.fails[draw.anchors], data.cut + 1e-9)
     found = {
-        "mean": test.mean(axis=1),
+        "mean": whole[draw.test].mean(axis=1),
         "constant": np.full(len(test), expert.mean()),
-        "best judge on the anchors": test[:, best],
-        "the same, + offset": test[:, shifted] + offset[shifted],
-        "published rule": test @ published,
+        "best judge on the anchors": _of_best(test, miss, enough),
+        "the same, + offset": _of_best(test + offset, miss + offset, enough),
+        "published rule": whole[draw.test] @ published,
     }
     return found | {JUDGE + name: test[:, j] for j, name in enumerate(data.judges)}
 
 
+def _of_best(test: Floats, miss: Floats, enough: Bools) -> Floats:
+    """(T,) what the judge says of the test items (T, J) that misses least on the anchors (n, J), of those that scored
+    enough (J,); NaN where there is none."""
+    known = ~np.isnan(miss)
+    squares = np.where(known, miss**2, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    squares = np.where(enough & known.any(axis=0), squares, np.inf)
+    best: Floats = test[:, squares.argmin()] if np.isfinite(squares).any() else np.full(len(test), np.nan)
+    return best
+
+
 def _shrunken_offset(miss: Floats) -> Floats:
-    """(J,) what to add to each judge: minus its mean miss (n, J), shrunk to 0."""
-    n, bias = len(miss), miss.mean(axis=0)
-    spread = ((miss - bias) ** 2).sum(axis=0) / max(n - 1, 1) + 1e-6
+    """(J,) what to add to each judge: minus its mean miss (n, J) where it scored, shrunk to 0."""
+    known = ~np.isnan(miss)
+    n = known.sum(axis=0)
+    bias = np.where(known, miss, 0.0).sum(axis=0) / np.maximum(n, 1)
+    spread = np.where(known, (miss - bias) ** 2, 0.0).sum(axis=0) / np.maximum(n - 1, 1) + 1e-6
     found: Floats = -bias * n / (n + spread / OFFSET_SD**2)
     return found

@@ -16,16 +16,17 @@ EXTRA = ((BLEND, "mae"), (BLEND, "spearman"), (P_FAIL, "tail_recall"), (BY_FAMIL
 
 
 def cell_lines(cell: Cell) -> Iterator[str]:
-    """One cell: every method, five figures, regret in RMSE and in tail AUC."""
+    """One cell: every method, the test items a draw that it has a value of, five figures, regret in RMSE and in tail
+    AUC."""
     yield (
         f"{cell.metric}: {cell.anchors} anchors of {cell.items} rated items, {len(cell.draws[BLEND])} draws, tested on "
         f"{cell.tested:.0f} a draw, {cell.prevalence:.1%} in the tail"
     )
     heads = " ".join(f"{HEADS[f]:>11}" for f in FIGURES)
-    yield f"  {'':34}{heads}   RMSE - best rival's (SE)"
+    yield f"  {'':34}{'n':>5} {heads}   RMSE - best rival's (SE)"
     for method in cell.draws:
         row = " ".join(f"{_number(cell.mean(method, f)):>11}" for f in FIGURES)
-        yield f"  {method[:33]:34}{row}   {_regret(cell.regret(method, 'rmse'))}"
+        yield f"  {method[:33]:34}{cell.scored[method]:>5.0f} {row}   {_regret(cell.regret(method, 'rmse'))}"
     for method, figure in AIMS:
         if (regret := cell.regret(method, figure)) is not None:
             yield f"  {method}, {HEADS[figure]}: {_verdict(regret)} {_regret(regret)} than {regret.rival}"
@@ -56,6 +57,7 @@ def to_dict(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             "anchors": c.anchors,
             "items": c.items,
             "tested": c.tested,
+            "scored": c.scored,
             "tail_prevalence": c.prevalence,
             "draws": len(c.draws[BLEND]),
             "methods": {m: {f: c.mean(m, f) for f in FIGURES} for m in c.draws},

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from human_setup import small_table
 
 from aipsy_judge.backends.fake import FakeAnswer, FakeJudge
 from aipsy_judge.conversation import Conversation, Message
@@ -31,25 +32,6 @@ from bench.human_report import summary_lines
 DATA = Path(__file__).parents[3] / "shared" / "data"
 MENTALALIGN = DATA / "mentalalign" / "ratings.csv.gz"
 KUMAR = DATA / "empathy_kumar" / "ratings.csv.gz"
-
-
-def small_table(items: int = 80, together: int = 4) -> Any:
-    random = np.random.default_rng(5)
-    truth = np.clip(np.rint(random.normal(3.2, 1.0, items)), 1, 5)
-    rows = []
-    for i in range(items):
-        about = {
-            "item_id": f"i{i}",
-            "conversation": f"c{i // together}",
-            "metric": "empathy",
-            "scale_min": 1,
-            "scale_max": 5,
-        }
-        for name, bias in (("a", 0.8), ("b", 0.4)):
-            score = float(np.clip(np.rint(truth[i] + bias + random.normal(0, 0.7)), 1, 5))
-            rows.append({**about, "rater": name, "rater_kind": "judge", "score": score, "generator": f"g{i % 2}"})
-        rows.append({**about, "rater": "expert", "rater_kind": "expert", "score": float(truth[i])})
-    return ratings_from_rows(rows)
 
 
 @pytest.mark.parametrize("n", [4, 12, 40])
@@ -97,7 +79,13 @@ def test_regret_is_paired_by_draw_and_to_the_best_rival() -> None:
         return np.column_stack([values, *[np.full(len(values), np.nan)] * 4])
 
     cell = Cell(
-        "m", 10, 50, 40, 0.1, {"mean": rmse(1.0, 2.0, 3.0), "constant": rmse(5, 5, 5), "blend": rmse(1.1, 2.2, 3.3)}
+        "m",
+        10,
+        50,
+        40,
+        0.1,
+        {"mean": rmse(1.0, 2.0, 3.0), "constant": rmse(5, 5, 5), "blend": rmse(1.1, 2.2, 3.3)},
+        {"mean": 40, "constant": 40, "blend": 40},
     )
     regret = cell.regret("blend", "rmse")
     assert regret is not None
