@@ -43,6 +43,7 @@ from aipsy_judge.transcripts import iter_conversations
 
 from .card import CARD, card_text
 from .description import Description, load_description
+from .full_weights import check_two
 from .limits import LIMITS, Limits, checks, load_limits
 from .made_by import fitted_temperatures, made_by
 from .placing import file_name, place_file, place_model
@@ -131,6 +132,7 @@ def _is_blessed(told: Description, files: _Placed, record: Verified | None, limi
         raise InputError(
             "the verify is of other files than these", where=told.verify, hint="Run quantize.verify again."
         )
+    check_two(record.full, record.candidate, str(told.verify))
     _check_asked(told, record)
     in_force = load_limits(limits)
     if record.limits_sha256 != in_force.sha256:

@@ -30,6 +30,7 @@ from .closeness import Near, near
 from .description import FLOOR
 from .drift import FlagDrift, Mass, MetricDrift, flag_drifts, legal_mass, metric_drifts, worst
 from .free_answers import Kind, Written, asked_for, kind_of
+from .full_weights import check_full, check_two
 from .limits import LIMITS, Limits, checks, load_limits
 from .side import Side
 from .tokens_seen import token_figures
@@ -166,7 +167,7 @@ _WEIGHTS = click.Path(exists=True, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--full", required=True, type=_WEIGHTS, help="The full weights (GGUF, F16 or F32; or a folder).")
+@click.option("--full", required=True, type=_WEIGHTS, help="The full weights (GGUF of F32, F16 or BF16; or a folder).")
 @click.option("--full-adapter", type=_FILE, help="Their LoRA adapter (GGUF), if they wear one.")
 @click.option("--candidate", required=True, type=_WEIGHTS, help="The weights to be proven (GGUF, or an MLX folder).")
 @click.option("--candidate-adapter", type=_FILE, help="Their LoRA adapter (GGUF), if they wear one.")
@@ -219,6 +220,8 @@ def main(
         base = Side(bare) if bare is not None else Side(candidate) if candidate_adapter is not None else None
         for side in (*sides, *([base] if base is not None else [])):
             side.check()
+        check_full(sides[0])
+        check_two(sides[0].weighed(), sides[1].weighed(), str(candidate))
         settings = Settings(threads=threads, budget=budget, floor=floor, memory_gb=memory_gb)
         found = compare(*sides, base, task, settings, lambda line: click.echo(line, err=True))
         record = verified(found, sides, conversations, limits, task, floor)

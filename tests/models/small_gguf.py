@@ -103,8 +103,10 @@ def write_small_adapter(
     tensors: dict[str, Any] | None = None,
     arch: str = "llama",
     kind: str = "lora",
+    quantised: bool = False,
 ) -> Path:
-    """A LoRA adapter for square matrices of the small model; `tensors` replace or add, None leaves out."""
+    """A LoRA adapter for square matrices of the small model; `tensors` replace or add, None leaves out. quantised: its
+    rows, which must then be a multiple of 32 long, at 8 bits."""
     rng = np.random.default_rng(1)
     made: dict[str, Any] = {}
     for name in names:
@@ -116,7 +118,10 @@ def write_small_adapter(
     if alpha is not None:
         writer.add_float32("adapter.lora.alpha", alpha)
     for name, tensor in (made | (tensors or {})).items():
-        if tensor is not None:
+        if tensor is not None and quantised:
+            eight_bits = GGMLQuantizationType.Q8_0
+            writer.add_tensor(name, quants.quantize(tensor, eight_bits), raw_dtype=eight_bits)
+        elif tensor is not None:
             writer.add_tensor(name, tensor)
     _close(writer)
     return target

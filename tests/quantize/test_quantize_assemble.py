@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
-from small_gguf import write_small_gguf
+from safetensors.numpy import save_file
+from small_folder import write_small_folder
+from small_gguf import write_small_adapter, write_small_gguf
 
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import InputError, WeightsError
@@ -18,6 +21,8 @@ from quantize.assemble import assemble, main
 from quantize.card import card_text
 from quantize.card import main as card
 from quantize.description import load_description
+from quantize.full_weights import check_full
+from quantize.side import Side
 from quantize.verify import main as verify
 
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -31,17 +36,18 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def parts(tmp_path):
-    """A model, a talk and limits that such a model can meet."""
-    write_small_gguf(tmp_path / "small.gguf")
+    """A model's full weights and the same at 8 bits, a talk, and limits that such a model can meet."""
+    write_small_gguf(tmp_path / "full.gguf")
+    write_small_gguf(tmp_path / "small.gguf", quantised=True)
     (tmp_path / "talk.json").write_text(json.dumps({"id": "t", "messages": TALK}))
     (tmp_path / "limits.yaml").write_text(LENIENT)
     return tmp_path
 
 
-def verify_it(parts, *more, out="verify.json", candidate="small.gguf", floor=0.0):
+def verify_it(parts, *more, out="verify.json", full="full.gguf", candidate="small.gguf", floor=0.0):
     words = [
         "--full",
-        parts / "small.gguf",
+        parts / full,
         "--candidate",
         parts / candidate,
         "--contract",
@@ -69,8 +75,9 @@ def described(parts, **changes):
     return load_description(path)
 
 
-def test_weights_against_themselves_are_near_but_an_untrained_model_is_no_judge(parts):
-    done = verify_it(parts, "--bare", parts / "small.gguf")
+def test_the_same_weights_are_near_but_an_untrained_model_is_no_judge(parts):
+    write_small_gguf(parts / "same.gguf", texts={"general.name": "the same weights in another file"})
+    done = verify_it(parts, "--bare", parts / "full.gguf", candidate="same.gguf")
     assert done.exit_code == 1, done.output
     found = json.loads((parts / "verify.json").read_text())
     failed = {c["figure"] for c in found["verified"]["checks"] if not c["passed"]}
@@ -91,8 +98,7 @@ def test_without_the_bare_base_nothing_shows_that_training_did_anything(parts):
 
 
 def test_other_weights_are_told_apart_and_another_vocabulary_cannot_be_followed(parts):
-    write_small_gguf(parts / "other.gguf", quantised=True)
-    verify_it(parts, candidate="other.gguf")
+    verify_it(parts)
     figures = json.loads((parts / "verify.json").read_text())["detail"]["figures"]
     assert figures["kl_mean"] > 0.0
     assert figures["vocabulary_differs"] == 0.0
@@ -112,7 +118,7 @@ def test_a_judge_that_passed_is_blessed_and_opens_by_its_folder_with_its_golden_
     folder = parts / "models" / "small"
     assert made.blessed
     assert read_manifest(folder) == made
-    assert made.quantisation == "F32"
+    assert made.quantisation == "Q8_0"
     assert made.context_tokens == 512
     with open_judge(folder, options=JudgeOptions(threads=1)) as judge:
         (verdict,) = judge.score(Conversation("t", tuple(Message(m["role"], m["content"]) for m in TALK)))
@@ -123,7 +129,9 @@ def test_a_judge_that_passed_is_blessed_and_opens_by_its_folder_with_its_golden_
     assert golden.readings["empathy"] == pytest.approx(dict(verdict.scores["empathy"].reading.distribution), abs=1e-5)
     text = (folder / "README.md").read_text()
     assert "empathy is not scored: too few turns" in text
-    assert "| kl_mean | 0 | ≤ 0.02 | ok |" in text
+    (near,) = (c.value for c in made.verify.checks if c.figure == "kl_mean")
+    assert 0 < near < 0.02
+    assert f"| kl_mean | {near:.4g} | ≤ 0.02 | ok |" in text
     assert "human review" in text
     assert "Not blessed" not in text
 
@@ -168,8 +176,7 @@ def test_a_verify_by_other_limits_or_of_other_files_blesses_nothing(parts):
     verify_it(parts, "--limits", parts / "limits.yaml")
     with pytest.raises(InputError, match="other limits"):
         assemble(described(parts), parts / "models", threads=1)
-    write_small_gguf(parts / "other.gguf", quantised=True)
-    other = described(parts, model=str(parts / "other.gguf"))
+    other = described(parts, model=str(parts / "full.gguf"))
     with pytest.raises(InputError, match="other files"):
         assemble(other, parts / "models", limits=parts / "limits.yaml", threads=1)
 
@@ -320,6 +327,55 @@ def test_a_prompt_beyond_the_models_context_is_an_error_not_a_figure(parts):
     assert done.exit_code == 3
     assert "the model was made for" in done.output
     assert not (parts / "verify.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("full", "candidate", "said"),
+    [
+        ("small.gguf", "small.gguf", "quantised: 'token_embd.weight' is stored as Q8_0"),
+        ("small.gguf", "full.gguf", "quantised: 'token_embd.weight' is stored as Q8_0"),
+        ("full.gguf", "full.gguf", "held against itself"),
+    ],
+)
+def test_nothing_is_held_against_quantised_weights_or_against_itself(parts, full, candidate, said):
+    done = verify_it(parts, "--limits", parts / "limits.yaml", full=full, candidate=candidate)
+    assert done.exit_code in (2, 3)
+    assert said in done.output
+    assert "next: " in done.output
+    assert "free answers" not in done.output
+    assert not (parts / "verify.json").exists()
+
+
+def test_full_weights_that_wear_a_quantised_adapter_are_not_full(parts):
+    rng = np.random.default_rng(0)
+    names = [f"blk.{layer}.attn_q.weight" for layer in range(2)]
+    tensors = {f"{n}.lora_{x}": rng.normal(0, 0.1, (32, 32)).astype(np.float16) for n in names for x in "ab"}
+    write_small_adapter(parts / "half.gguf", names=(), tensors=tensors, rank=32)
+    check_full(Side(parts / "full.gguf", parts / "half.gguf"))
+    write_small_adapter(parts / "coarse.gguf", names=(), tensors=tensors, rank=32, quantised=True)
+    with pytest.raises(WeightsError, match=r"coarse.*Q8_0"):
+        check_full(Side(parts / "full.gguf", parts / "coarse.gguf"))
+
+
+def test_a_folder_of_quantised_weights_is_not_full_either(parts):
+    plain = write_small_folder(parts / "plain")
+    check_full(Side(plain))
+    coarse = write_small_folder(parts / "coarse", quantization={"bits": 4, "group_size": 32})
+    with pytest.raises(WeightsError, match="quantised"):
+        check_full(Side(coarse))
+    bytes_only = write_small_folder(parts / "bytes")
+    save_file({"w.weight": np.zeros((4, 4), np.uint32)}, bytes_only / "model.safetensors")
+    with pytest.raises(WeightsError, match=r"w\.weight.*U32"):
+        check_full(Side(bytes_only))
+
+
+def test_a_record_of_weights_held_against_themselves_blesses_nothing(parts):
+    assert verify_it(parts, "--limits", parts / "limits.yaml").exit_code == 0
+    data = json.loads((parts / "verify.json").read_text())
+    data["verified"]["full"] = data["verified"]["candidate"]
+    (parts / "verify.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="held against itself"):
+        assemble(described(parts), parts / "models", limits=parts / "limits.yaml", threads=1)
 
 
 @pytest.mark.parametrize("golden", ["nowhere.json", "silent.json"])
