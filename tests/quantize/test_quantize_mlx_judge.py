@@ -35,15 +35,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def parts(tmp_path: Path) -> Path:
-    """A folder of random weights, a talk, and limits that such weights can meet."""
+    """A folder of random weights and another with the same, a talk, and limits that such weights can meet."""
     write_small_folder(tmp_path / "small", max_position_embeddings=32768)
+    write_small_folder(tmp_path / "same", max_position_embeddings=32768, transformers_version="5.24.0")
     (tmp_path / "talk.json").write_text(json.dumps({"id": "t", "messages": TALK}))
     (tmp_path / "limits.yaml").write_text(LENIENT)
     return tmp_path
 
 
 def verify_it(parts: Path, *more: object) -> Result:
-    words = ["--full", parts / "small", "--candidate", parts / "small", "--bare", parts / "small"]
+    words = ["--full", parts / "same", "--candidate", parts / "small", "--bare", parts / "same", "--floor", 0]
     words += ["--conversations", parts / "talk.json", "--contract", "compact", "--limits", parts / "limits.yaml"]
     return CliRunner().invoke(verify, [str(w) for w in (*words, "--out", parts / "verify.json", *FEW, *more)])
 
