@@ -72,9 +72,11 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
         are the same step."""
         if not batch_samples:
             return None
-        total = torch.stack([b["weights"].sum(dtype=torch.float64) for b in batch_samples]).sum().to(device)
+        # added up in 64 bits on the CPU: Apple's devices have no such numbers
+        parts = [b["weights"].cpu().sum(dtype=torch.float64) for b in batch_samples]
+        total = torch.stack(parts).sum().float().to(device)
         if self.args.world_size > 1:
-            total = self.accelerator.gather(total.float()).sum()
+            total = self.accelerator.gather(total).sum()
         return total
 
     def compute_loss(
