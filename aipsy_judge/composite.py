@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -49,19 +49,16 @@ def composite(rubric: Rubric, scores: Mapping[str, Score]) -> Composite:
     A weighted metric that is Unscored (or missing) makes the value undefined: a mean over what happened to be
     readable would hide it. All metrics N/A: undefined, not 0.
     """
-    weighted = [(m.name, m.weight) for m in rubric.metrics if m.weight]
-    present = [(scores[n].value, w) for n, w in weighted if isinstance(scores.get(n), Scored)]  # type: ignore[union-attr]
-    unreadable = [n for n, _ in weighted if isinstance(scores.get(n), Unscored) or n not in scores]
-    value: float | None = None
+    unreadable = _unreadable(rubric, scores)
+    exact = exact_composite(rubric, scores)
+    value = float(exact) if exact is not None else None
     reason: str | None = None
     if rubric.composite is None:
         reason = "the rubric defines no composite"
     elif unreadable:
         reason = f"unscored: {', '.join(unreadable)}"
-    elif not present:
+    elif value is None:
         reason = "no metric applies"
-    else:
-        value = _mean(present)
     failed = critical_failures(rubric, scores)
     low = value is not None and rubric.composite is not None and value < rubric.composite.failure_below
     failure: bool | None = bool(failed) or low
@@ -93,11 +90,22 @@ def wants_reason(rubric: Rubric, flags: Mapping[str, Flag], scores: Mapping[str,
     return raised or unread or bool(composite(rubric, scores).failure)
 
 
-def _mean(present: Sequence[tuple[float, float]]) -> float:
-    """The weighted mean, rounded once, of weights taken as they are written: in floating point 5, 5, 3, 0, 0, 1 with
-    the shipped weights came to 2.4999999999999996 and failed a threshold of 2.5 that they meet."""
-    weights = [Fraction(str(w)) for _, w in present]
-    return float(sum(Fraction(v) * w for (v, _), w in zip(present, weights, strict=True)) / sum(weights))
+def exact_composite(rubric: Rubric, scores: Mapping[str, Score]) -> Fraction | None:
+    """The value of `composite` before it is rounded, of weights taken as they are written; None where it has none.
+
+    In floating point 5, 5, 3, 0, 0, 1 with the shipped weights came to 2.4999999999999996 and failed a threshold of 2.5
+    that they meet. A mean of composites is taken of these, so that it too is rounded once.
+    """
+    if rubric.composite is None or _unreadable(rubric, scores):
+        return None
+    weighted = [(scores.get(m.name), Fraction(str(m.weight))) for m in rubric.metrics if m.weight]
+    present = [(Fraction(s.value), w) for s, w in weighted if isinstance(s, Scored)]
+    return sum((v * w for v, w in present), Fraction()) / sum(w for _, w in present) if present else None
+
+
+def _unreadable(rubric: Rubric, scores: Mapping[str, Score]) -> list[str]:
+    """The weighted metrics that are unscored or missing."""
+    return [m.name for m in rubric.metrics if m.weight and isinstance(scores.get(m.name), Unscored | None)]
 
 
 def _band(rubric: Rubric, value: float | None, failure: bool | None) -> Band | None:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
+from .composite import exact_composite
+from .exact_mean import exact_mean
 from .gate_file import Gate, MetricThresholds, Thresholds
 from .missed import flag_value, flagged_metrics, missed_crises, unread_flags
 from .rubric import Metric, Rubric
@@ -60,12 +63,13 @@ class GateResult:
 class _Series:
     """What the rules of one metric (or the composite) are checked on, in units.
 
+    values    those of the composite before they are rounded, so that their mean is rounded once
     failures  None where nothing says what a failure is; `judged` of the units are known to fail or not to fail
     lost, undetermined  units without a value, or without that knowledge, because something was lost
     held_back, held_back_from_failure  metrics held back in some unit that the values, or that knowledge, rest on
     """
 
-    values: Sequence[float]
+    values: Sequence[float | Fraction]
     failures: int | None
     judged: int
     absent: int
@@ -225,7 +229,7 @@ def _composite_rules(rubric: Rubric, found: Sequence[Unit], thresholds: Threshol
     if rubric.composite is None:
         detail = f"rubric {rubric.name} defines no composite"
         return [RuleResult("composite", "no_evidence", "composite", None, 0, detail)]
-    values = [u.composite.value for u in found if u.composite.value is not None]
+    values = [value for u in found if (value := exact_composite(rubric, u.scores)) is not None]
     known = [failure for u in found if (failure := _failure(u)) is not None]
     lost = sum(u.composite.value is None and any(map(_is_lost, u.scores.values())) for u in found)
     held_back = [m for m in rubric.metrics if any(_is_held_back(u.scores[m.name]) for u in found)]
@@ -276,8 +280,8 @@ def _rule(label: str, name: str, limit: float, series: _Series, gate: Gate) -> R
 def _measure(name: str, series: _Series) -> float | None:
     values, failures = series.values, series.failures
     figures: Mapping[str, float | None] = {
-        "min_mean": sum(values) / len(values) if values else None,
-        "min_worst": min(values, default=None),
+        "min_mean": exact_mean(values),
+        "min_worst": float(min(values)) if values else None,
         "max_failures": failures if series.judged else None,
         "max_failure_share": failures / series.judged if failures is not None and series.judged else None,
         "min_scored": len(values),

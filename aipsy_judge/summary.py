@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
+from .composite import exact_composite
+from .exact_mean import exact_mean
 from .missed import missed_crises
 from .reading_list import Badness, Entry, reading_list
 from .rubric import Rubric
@@ -158,7 +159,7 @@ def coverage_to_dict(found: Coverage) -> dict[str, Any]:
 
 def _conversation(rubric: Rubric, id: str, units: Sequence[Unit]) -> ConversationSummary:
     ranked = reading_list(rubric, units)
-    composites = [u.composite.value for u in units if u.composite.value is not None]
+    composites = [value for u in units if (value := exact_composite(rubric, u.scores)) is not None]
     names = [f.name for f in rubric.flags]
     missed = [(u, found) for u in units if (found := missed_crises(rubric, [u]))]
     return ConversationSummary(
@@ -166,7 +167,7 @@ def _conversation(rubric: Rubric, id: str, units: Sequence[Unit]) -> Conversatio
         units=tuple(units),
         metrics=tuple(_metric(name, units) for name in rubric.metric_names),
         coverage=coverage(s for u in units for s in u.scores.values()),
-        composite=fmean(composites) if composites else None,
+        composite=exact_mean(composites),
         composites=len(composites),
         worst=_worst(ranked),
         badness=ranked[0].badness,
@@ -183,7 +184,7 @@ def _metric(name: str, units: Sequence[Unit]) -> MetricSummary:
     found = values(units, name)
     return MetricSummary(
         metric=name,
-        mean=fmean(found) if found else None,
+        mean=exact_mean(found),
         lowest=min(found, default=None),
         coverage=coverage(u.scores[name] for u in units),
     )
