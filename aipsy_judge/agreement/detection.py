@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from .cases import below, is_set
+from .cases import Bools, below, is_set
 from .estimate import Estimate, Interval
 from .library import stats_library
 from .pair_statistic import Cells, PairStatistic, estimate_pair
@@ -114,12 +114,20 @@ def _share(name: str, form: str, what: Literal["recall", "precision"], marks: Ma
             return f"the reference has no {word}: sensitivity cannot be estimated"
         return f"the rater has no {word}"
 
+    def case_groups(pairs: Pairs) -> int:
+        return _holding(pairs, marks(pairs.y if what == "recall" else pairs.x))
+
     def fallback(pairs: Pairs, spread: Interval) -> Interval:
         base = marks(pairs.y if what == "recall" else pairs.x)
         hits = marks(pairs.x) & marks(pairs.y)
-        return wilson(float(hits[base].mean()), len(np.unique(pairs.group[base])), spread)
+        return wilson(float(hits[base].mean()), case_groups(pairs), spread)
 
-    return PairStatistic(name, form, kernel, why_not, None, fallback, prevalence(marks))
+    return PairStatistic(name, form, kernel, why_not, None, fallback, case_groups, prevalence(marks))
+
+
+def _holding(pairs: Pairs, cases: Bools) -> int:
+    """How many groups hold one of these cases."""
+    return len(np.unique(pairs.group[cases]))
 
 
 def wilson(share: float, groups: int, spread: Interval) -> Interval:
@@ -152,6 +160,12 @@ def pair_auc(critical: float) -> PairStatistic:
     def sklearn(pairs: Pairs) -> float:
         return float(stats_library("sklearn.metrics").roc_auc_score(pairs.y < critical, -pairs.x))
 
+    def case_groups(pairs: Pairs) -> int:
+        # It compares the two classes, and is no surer than the one in fewer groups lets it be.
+        failing = pairs.y < critical
+        return min(_holding(pairs, failing), _holding(pairs, ~failing))
+
     form = f"area under the ROC curve, reference below {critical:g}"
     beside = prevalence(lambda scores: scores < critical)
-    return PairStatistic("failure_auc", form, kernel, why_not, ("scikit-learn", sklearn), beside=beside)
+    library = ("scikit-learn", sklearn)
+    return PairStatistic("failure_auc", form, kernel, why_not, library, case_groups=case_groups, beside=beside)

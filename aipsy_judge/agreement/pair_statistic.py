@@ -65,11 +65,13 @@ def cells(pairs: Pairs) -> Cells:
 class PairStatistic:
     """A figure for two raters.
 
-    kernel     its closed form: counts (B, C) over the cells -> (B,), NaN where undefined; intervals rest on it
-    why_not    why it is undefined for these pairs, or None
-    library    (name, function): the figure itself, from a well-kept library; None where the kernel is all there is
-    fallback   an interval for where resampling cannot tell (a share of 0 or 1)
-    beside     what must be seen with the figure
+    kernel       its closed form: counts (B, C) over the cells -> (B,), NaN where undefined; intervals rest on it
+    why_not      why it is undefined for these pairs, or None
+    library      (name, function): the figure itself, from a well-kept library; None where the kernel is all there is
+    fallback     an interval for where resampling cannot tell (a share of 0 or 1, or of few cases)
+    case_groups  how many groups hold a case, for a figure made of cases: an interval of three failures is one of three
+                 conversations, in however many others nothing fails. None: every group counts that holds a pair
+    beside       what must be seen with it
     """
 
     name: str
@@ -78,6 +80,7 @@ class PairStatistic:
     why_not: Callable[[Pairs], str | None]
     library: tuple[str, Callable[[Pairs], float]] | None = None
     fallback: Callable[[Pairs, Interval], Interval] | None = None
+    case_groups: Callable[[Pairs], int] | None = None
     beside: Callable[[Pairs], dict[str, Beside]] = raw_agreement
 
 
@@ -129,7 +132,10 @@ def _estimate(table: Cells, statistic: PairStatistic, found: Floats, bootstrap: 
     if statistic.library is not None and not pairs.weighted and len(pairs) <= LIBRARY_ITEMS:
         library, function = statistic.library
         value = confirmed(float(function(pairs)), value, library)
-    spread = interval(found, pairs.occupied, bootstrap)
+    if statistic.case_groups is None:
+        spread = interval(found, pairs.occupied, bootstrap)
+    else:
+        spread = interval(found, statistic.case_groups(pairs), bootstrap, of_cases=True)
     if spread is not None and spread.low is None and statistic.fallback is not None:
         spread = statistic.fallback(pairs, spread)
     return Estimate(name, form, value, len(pairs), None, pairs.dropped, spread, beside)

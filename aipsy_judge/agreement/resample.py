@@ -94,13 +94,14 @@ def replicates(sums: Floats, kernel: Kernel, bootstrap: Bootstrap) -> Floats:
         return np.concatenate([kernel(chunk) for chunk in resampled_sums(sums, bootstrap)])
 
 
-def interval(found: Floats, groups: int, bootstrap: Bootstrap) -> Interval | None:
+def interval(found: Floats, groups: int, bootstrap: Bootstrap, *, of_cases: bool = False) -> Interval | None:
     """The expanded percentile interval of the replicates `found` (B,), NaN for an undefined one.
 
     The percentiles are taken at Phi(+-sqrt(G / (G - 1)) t(G - 1)) instead of (1 - level) / 2, because the plain
     percentile interval is too narrow for few groups (Hesterberg 2015, What Teachers Should Know About the Bootstrap,
-    section 5.3). `groups`: those that hold a case; others are drawn too but add nothing. None where no interval was
-    asked for.
+    section 5.3). `groups`: those that hold what the figure is made of; others are drawn too but add nothing.
+    `of_cases`: that is cases (failures, set flags), which fewer groups hold than hold items. None where no interval
+    was asked for.
     """
     if bootstrap.resamples == 0:
         return None
@@ -114,7 +115,9 @@ def interval(found: Floats, groups: int, bootstrap: Bootstrap) -> Interval | Non
         return Interval(None, None, bootstrap.level, method, groups, None, reason)
 
     if groups < FEWEST_GROUPS:
-        return none(f"{groups} {bootstrap.unit}{'s' if groups != 1 else ''}: too few to resample")
+        unit = f"{bootstrap.unit}{'s' if groups != 1 else ''}"
+        holding = f" that hold{'s' if groups == 1 else ''} a case" if of_cases else ""
+        return none(f"{groups} {unit}{holding}: too few to resample")
     defined = found[np.isfinite(found)]
     if len(defined) < (1 - MOST_UNDEFINED) * bootstrap.resamples:
         return none(f"undefined in {bootstrap.resamples - len(defined)} of {bootstrap.resamples} resamples")

@@ -58,7 +58,7 @@ class GroupSums:
             if not np.isfinite(value):
                 return undefined(name, form, otherwise, n=n, dropped=dropped, **(beside or {}))
             found = kernel(self._resampled) if self.bootstrap.resamples else np.empty(0)
-        spread = interval(found, occupied, self.bootstrap)
+        spread = interval(found, occupied, self.bootstrap, of_cases=cases is not None)
         if spread is not None and spread.low is None and share and value in (0.0, 1.0):
             spread = wilson(value, occupied, spread)
         return Estimate(name, form, value, n, None, dropped, spread, beside or {})

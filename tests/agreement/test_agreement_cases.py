@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aipsy_judge.agreement import Bootstrap
+from aipsy_judge.agreement import Bootstrap, failure_auc, failure_precision, failure_recall, make_pairs
 from aipsy_judge.agreement.figures import PairFigures, against_reference, overall_against_reference
 from aipsy_judge.agreement.report import agreement_report
+from aipsy_judge.agreement.resample import draws, tail_share
 from aipsy_judge.cli.agree import command
 from aipsy_judge.competence import competence_map
 from aipsy_judge.competence.wording import pair_sentence
@@ -123,3 +125,59 @@ def test_the_verb_prints_what_each_figure_rests_on(tmp_path: Any) -> None:
     assert cells["n, cases sought"] == "42"
     assert cells["never asked"] == "1"
     assert cells["cases"] == "20 (48%)"
+
+
+# intervals of rare cases
+
+
+def rare(cases: int, groups: int = 100, found: int = 1) -> tuple[list[float], list[float], list[int]]:
+    """Four items a conversation; `cases` failures, each in a conversation of its own, of which the rater finds `found`
+    and raises as many false alarms in others."""
+    reference, rater = [4.0] * (4 * groups), [4.0] * (4 * groups)
+    for n in range(cases):
+        reference[4 * n] = 1
+    for n in range(found):
+        rater[4 * n] = 1
+        rater[4 * (groups - 1 - n)] = 1
+    return rater, reference, [n // 4 for n in range(4 * groups)]
+
+
+def test_groups_without_a_case_do_not_make_an_interval_of_three_cases_look_sure() -> None:
+    x, y, groups = rare(3)
+    pairs = make_pairs(x, y, groups=groups)
+    recall = failure_recall(pairs, critical=2)
+    assert recall.interval is not None
+    assert recall.interval.groups == 3
+    # Wilson 1927 for 1 of 3: (1/3 + z^2/6 -+ z sqrt(2/27 + z^2/36)) / (1 + z^2/3), z 1.96
+    assert recall.interval.method == "Wilson, n = 3 groups that hold a case"
+    assert (recall.low, recall.high) == pytest.approx((0.0615, 0.7923), abs=0.0001)
+    precision = failure_precision(pairs, critical=2)
+    assert precision.interval is not None
+    assert precision.interval.groups == 2
+    auc = failure_auc(pairs, critical=2)
+    assert auc.interval is not None
+    assert (auc.low, auc.interval.groups) == (None, 3)
+    assert auc.interval.reason == "3 conversations that hold a case: too few to resample"
+
+
+def test_the_interval_of_an_auc_rests_on_the_rarer_of_its_two_classes() -> None:
+    x, y, groups = rare(12, found=6)
+    auc = failure_auc(make_pairs(x, y, groups=groups), critical=2)
+    turned = failure_auc(make_pairs([-v for v in x], [-v for v in y], groups=groups), critical=-3.5)
+    assert auc.interval is not None
+    assert turned.interval is not None
+    assert auc.interval.groups == turned.interval.groups == 12
+
+
+def test_an_interval_of_few_cases_among_many_groups_is_widened_as_one_of_few_groups() -> None:
+    """8 cases in 8 of 100 conversations: the percentiles are those of 8 groups, not of 100."""
+    x, y, groups = rare(8, found=4)
+    found = failure_recall(make_pairs(x, y, groups=groups), critical=2, bootstrap=Bootstrap(resamples=2000))
+    assert found.interval is not None
+    assert found.interval.groups == 8
+    by_hand = []
+    for drawn in draws(100, 2000, 14):
+        cases, hits = drawn[:8].sum(), drawn[:4].sum()
+        by_hand += [hits / cases] if cases else []
+    tail = tail_share(8, 0.95)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(by_hand, [tail, 1 - tail])))

@@ -119,13 +119,13 @@ def test_constant_scores_keep_their_raw_agreement_in_sight() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_interval_rests_on_the_same_figure_computed_on_the_items_drawn(name: str, seed: int) -> None:
     """Draw the conversations by hand, write out their items, and compute the figure anew with its library."""
-    x, y, group = scores(seed, items=40, groups=8)
+    x, y, group = scores(seed, items=80, groups=16)  # at least 5 of them hold a case
     bootstrap = Bootstrap(resamples=12, level=0.5, seed=seed)
     found = STATISTICS[name](x, y, group, bootstrap)
     assert found.interval is not None
     by_hand = []
-    for drawn in draws(8, 12, seed):
-        items = np.repeat(np.arange(40), drawn[group])
+    for drawn in draws(16, 12, seed):
+        items = np.repeat(np.arange(80), drawn[group])
         value = STATISTICS[name](x[items], y[items]).value
         by_hand += [value] if value is not None else []
     assert found.interval.se == pytest.approx(np.std(by_hand, ddof=1), rel=1e-9)
