@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from .refusal import Refusal
@@ -17,7 +17,7 @@ Refused = Callable[..., Refusal]
 def numbers(schema: Mapping[str, Any], refused: Refused, most: int, *, whole: bool) -> list[Any]:
     """The legal numbers in rising order, whole ones as int. Raises what `refused(words, hint)` makes."""
     given = {word: schema[word] for word in NUMBER_WORDS if schema.get(word) is not None}
-    if any(isinstance(v, bool) or not isinstance(v, int | float) or abs(v) > MOST_SIZE for v in given.values()):
+    if any(isinstance(v, bool) or not isinstance(v, int | float) or not abs(v) <= MOST_SIZE for v in given.values()):
         raise refused("has a bound that is no number of usual size")
     lows = [given[w] for w in ("minimum", "exclusiveMinimum") if w in given]
     highs = [given[w] for w in ("maximum", "exclusiveMaximum") if w in given]
@@ -28,23 +28,23 @@ def numbers(schema: Mapping[str, Any], refused: Refused, most: int, *, whole: bo
         raise refused("has a multipleOf that is not above 0")
     if not whole and "multipleOf" not in given and high - low <= 1:
         raise refused("is a fraction without steps", "Give multipleOf, such as 0.1.")
-    if (high - low) / step > 2 * most:
-        raise refused(f"has more than {most} legal answers")
-    found = [n for n in _steps(low, high, step) if _within(n, given) and (not whole or isinstance(n, int))]
+    found = [n for n in _steps(low, high, step, most, refused, whole=whole) if _within(n, given)]
     if not found:
         raise refused("has no legal number")
     return found
 
 
-def _steps(low: float, high: float, step: float) -> list[int | float]:
-    """Multiples of the step, computed as they are written: 0.1 three times is 0.3."""
-    size = Decimal(str(step))
-    number = (Decimal(str(low)) / size).to_integral_value(rounding="ROUND_FLOOR") * size
-    values: list[int | float] = []
-    while number <= Decimal(str(high)):
-        values.append(int(number) if number == number.to_integral_value() else float(number))
-        number += size
-    return values
+def _steps(low: float, high: float, step: float, most: int, refused: Refused, *, whole: bool) -> Iterator[int | float]:
+    """Multiples of the step, computed as they are written: 0.1 three times is 0.3. They are counted before any is
+    made: a step may be so small that they have no end."""
+    size = Fraction(str(step))
+    if whole:  # the whole multiples of 2/3 are those of 2
+        size = Fraction(size.numerator)
+    first, last = math.ceil(Fraction(str(low)) / size), math.floor(Fraction(str(high)) / size)
+    if last - first + 1 > most + 2:  # two may stand on bounds that are exclusive
+        raise refused(f"has more than {most} legal answers")
+    for number in (n * size for n in range(first, last + 1)):
+        yield int(number) if number.denominator == 1 else float(number)
 
 
 def _within(number: float, given: Mapping[str, float]) -> bool:

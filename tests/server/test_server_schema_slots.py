@@ -164,6 +164,7 @@ def within(schema):
         (within({"enum": [1e999, 1]}), "#/properties/x", "finite"),
         (within({"type": "integer", "enum": [1e999, 1]}), "#/properties/x", "finite"),
         (within({"type": "integer", "minimum": 10**400, "maximum": 10**400 + 1}), "#/properties/x", "usual size"),
+        (within({"type": "number", "minimum": float("nan"), "maximum": 1}), "#/properties/x", "usual size"),
         (within({"enum": ["\ud800", "a"]}), "#/properties/x", "half of a character"),
         (within({"type": "object", "properties": {"\ud800": LEVEL}}), "#/properties/x", "half of a character"),
         (within({"const": 1, "type": "string"}), "#/properties/x", "no legal answer"),
@@ -189,6 +190,40 @@ def test_what_cannot_be_kept_is_refused_with_its_place(schema, place, why):
         compile_schema(schema)
     assert refused.value.status == 422
     assert f"answered: {place} " in refused.value.message or place == "#"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "legal"),
+    [
+        ({"minimum": 1, "maximum": 1, "multipleOf": 1e-30}, ["1"]),
+        ({"minimum": 10**15, "maximum": 10**15, "multipleOf": 5e-324}, ["1000000000000000"]),
+        ({"minimum": 0.1, "maximum": 0.3, "multipleOf": 0.1}, ["0.1", "0.2", "0.3"]),
+        ({"minimum": -0.5, "exclusiveMaximum": 0.5, "multipleOf": 0.25}, ["-0.5", "-0.25", "0", "0.25"]),
+        ({"exclusiveMinimum": 1, "maximum": 1 + 2**-52, "multipleOf": 1e-17}, ["1.0000000000000002"]),
+    ],
+)
+def test_steps_are_multiples_as_they_are_written_however_small(bounds, legal):
+    (fixed, *parts) = compile_schema(within({"type": "number", **bounds}))
+    found = [o.text for o in parts[0].options] if len(legal) > 1 else [fixed.partition(": ")[2].partition(",")[0]]
+    assert found == legal
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"minimum": 1, "maximum": 2, "multipleOf": 1e-30},
+        {"minimum": -(10**15), "maximum": 10**15, "multipleOf": 5e-324},
+        {"exclusiveMinimum": 1, "exclusiveMaximum": 1.5, "multipleOf": 1e-300},
+    ],
+)
+def test_steps_too_many_to_be_told_apart_are_refused_before_any_is_made(bounds):
+    with pytest.raises(Refusal, match="more than"):
+        compile_schema(within({"type": "number", **bounds}))
+
+
+def test_of_whole_numbers_only_whole_steps_are_counted():
+    parts = compile_schema(within({"type": "integer", "minimum": 0, "maximum": 100, "multipleOf": 0.01}))
+    assert [o.text for o in parts[1].options] == [str(n) for n in range(101)]
 
 
 def _doubling(word):
