@@ -120,7 +120,9 @@ def _share(name: str, form: str, what: Literal["recall", "precision"], marks: Ma
     def fallback(pairs: Pairs, spread: Interval) -> Interval:
         base = marks(pairs.y if what == "recall" else pairs.x)
         hits = marks(pairs.x) & marks(pairs.y)
-        return wilson(float(hits[base].mean()), case_groups(pairs), spread)
+        weights = pairs.weight[base]
+        share = float(np.average(hits[base], weights=weights))
+        return wilson(share, case_groups(pairs), spread, unequal=kish(weights))
 
     return PairStatistic(name, form, kernel, why_not, None, fallback, case_groups, prevalence(marks))
 
@@ -130,16 +132,33 @@ def _holding(pairs: Pairs, cases: Bools) -> int:
     return len(np.unique(pairs.group[cases]))
 
 
-def wilson(share: float, groups: int, spread: Interval) -> Interval:
+def wilson(share: float, groups: int, spread: Interval, *, unequal: float = 1.0) -> Interval:
     """The score interval of Wilson (1927), with the groups that hold a case as its n: for shares of 0 and 1, where
-    every resample gives the same. Taking groups, not items, for n errs on the wide side."""
-    z = NormalDist().inv_cdf((1 + spread.level) / 2)
-    middle = (share + z * z / (2 * groups)) / (1 + z * z / groups)
-    half = z / (1 + z * z / groups) * (share * (1 - share) / groups + z * z / (4 * groups * groups)) ** 0.5
+    every resample gives the same, and of few groups. Taking groups, not items, for n errs on the wide side.
+
+    unequal  how far unequal weights lessen that n (`kish`), at least 1. Wilson's interval at an effective number is
+             what Franco, Little, Louis and Slud (2019, Journal of Survey Statistics and Methodology 7) recommend for
+             shares in weighted and clustered samples.
+    """
+    z, n = NormalDist().inv_cdf((1 + spread.level) / 2), groups / unequal
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
     method = f"Wilson, n = {groups} groups that hold a case"
+    if unequal > 1:
+        method = (
+            f"Wilson, n = {n:.2f}: {groups} groups that hold a case, by Kish's factor {unequal:.2f} for unequal weights"
+        )
     # Rounding may put the end that is exactly 0 or 1 a last bit beside it.
     low, high = min(max(0.0, middle - half), share), max(min(1.0, middle + half), share)
     return replace(spread, low=low, high=high, method=method, reason=None, groups=groups)
+
+
+def kish(weights: Floats) -> float:
+    """By how much unequal weights (n,) enlarge a variance: n sum(w^2) / sum(w)^2, from 1 where all are alike to n (Kish
+    1992, Weighting for Unequal P_i, Journal of Official Statistics 8)."""
+    if np.ptp(weights) == 0:
+        return 1.0  # exactly, whatever the rounding of the squares
+    return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
 
 
 def pair_auc(critical: float) -> PairStatistic:

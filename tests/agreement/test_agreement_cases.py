@@ -181,3 +181,28 @@ def test_an_interval_of_few_cases_among_many_groups_is_widened_as_one_of_few_gro
         by_hand += [hits / cases] if cases else []
     tail = tail_share(8, 0.95)
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(by_hand, [tail, 1 - tail])))
+
+
+def test_wilsons_interval_heeds_the_weights_that_its_figure_heeds() -> None:
+    """Four failures that stand for 30, 1, 1, 1: the first, found, is 30/33 = .909 of them. Kish's effective number is
+    33^2 / (30^2 + 3) = 1.206 groups."""
+    pairs = make_pairs([1, 4, 4, 4, 4], [1, 1, 1, 1, 4], weights=[30, 1, 1, 1, 7])
+    found = failure_recall(pairs, critical=2)
+    assert found.value == pytest.approx(30 / 33)
+    assert found.interval is not None
+    assert found.interval.holds(30 / 33)
+    n, z = 33**2 / 903, 1.959964
+    middle, half = 30 / 33 + z * z / (2 * n), z * (30 / 33 * 3 / 33 / n + z * z / (4 * n * n)) ** 0.5
+    assert found.low == pytest.approx((middle - half) / (1 + z * z / n), abs=1e-6)
+    assert found.high == pytest.approx((middle + half) / (1 + z * z / n), abs=1e-6)
+    assert (found.interval.groups, found.interval.method) == (
+        4,
+        "Wilson, n = 1.21: 4 groups that hold a case, by Kish's factor 3.32 for unequal weights",
+    )
+
+
+def test_weights_that_are_alike_among_the_cases_leave_wilsons_interval_as_it_is() -> None:
+    said, truth = [1, 4, 4, 4], [1, 1, 1, 4]
+    plain = failure_recall(make_pairs(said, truth), critical=2)
+    weighted = failure_recall(make_pairs(said, truth, weights=[3, 3, 3, 1]), critical=2)
+    assert (weighted.low, weighted.high) == pytest.approx((plain.low, plain.high))
