@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from .epm.bootstrap import RESAMPLES, SEED, interval, resampled_means
+from .agreement.resample import FEWEST_GROUPS
 from .missed import flag_value, flagged_metrics, missed_crises
+from .paired_difference import METHOD, Difference, difference, holm, p_fallen
 from .pairing import Pair, Paired, other_lines, pair_runs
 from .rubric import Metric, Rubric
 from .runs import RunView
@@ -19,40 +17,15 @@ from .verdict import NotApplicable, Score, Scored
 
 COMPOSITE = "composite"
 FORM = "mean of NEW - BASE over pairs scored in both"
-METHOD = f"percentile bootstrap over conversations, 95 %, {RESAMPLES:,} resamples, seed {SEED}"
-FEW_CONVERSATIONS = 10  # below, the percentile interval is noticeably too narrow
-
-Kinds = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One metric (or the composite), NEW against BASE, in points of the scale; above 0 NEW is better.
-
-    base, new, difference  means over the n pairs that are scored in both; None for no such pair
-    low, high              interval of the difference by resampling whole conversations; None with a `reason`
-    n, conversations       pairs, and the conversations they come from
-    newly_below            pairs that fell below the metric's critical threshold (the composite's: newly failing)
-    transitions            pairs by what they were and became, e.g. {("scored", "unscored"): 2}
-    """
-
-    metric: str
-    base: float | None
-    new: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    reason: str | None
-    n: int
-    conversations: int
-    newly_below: tuple[Key, ...]
-    transitions: Mapping[Kinds, int]
+LEVEL = 0.05  # two runs of the same make are called worse in at most this share of comparisons
+TEST = f"a fall beyond the margin, one-sided t, Holm over all tested together, {LEVEL:g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """NEW against BASE.
 
+    differences         the composite (where the rubric has one) and every metric; above 0 NEW is better
     newly_failing       pairs that fail in NEW and are not known to fail in BASE
     newly_passing       pairs that fail in BASE and are known not to fail in NEW
     newly_undetermined  pairs that are known not to fail in BASE, and of which it is not known in NEW
@@ -101,17 +74,18 @@ def compare(base: RunView, new: RunView) -> Comparison:
         failing_alone=_keys(u for u in paired.only_new if u.failure),
         readable_base=_readable([p.base for p in pairs] + list(paired.only_base), 0),
         readable_new=_readable([p.new for p in pairs], len(paired.only_base) * len(rubric.metrics)),
-        remarks=tuple(_remarks(base, new, paired, differences)),
+        remarks=tuple(_remarks(base, new, paired, _few(differences))),
     )
 
 
 def worse(comparison: Comparison, margin: float = 0.0) -> list[str]:
     """Why NEW is worse than BASE, a sentence a reason; empty where it is not shown to be.
 
-    A difference counts where its whole interval lies below -margin (points of the scale). Where no interval can be
-    had, pairs that newly fall below a threshold decide. Nothing to compare is a reason too.
+    A fall of the composite or a metric by more than `margin` (points of the scale) is tested over conversations, all
+    together at 5 %. Below 5 conversations nothing can be tested, and every unit that newly falls below a threshold is
+    a reason. A newly missed crisis, fallen coverage and nothing to compare are reasons by themselves.
     """
-    reasons = [_worse_metric(d, margin) for d in comparison.differences]
+    reasons = list(_newly_below(comparison) if _few(comparison.differences) else _shown(comparison, margin))
     if not any(d.n for d in comparison.differences):
         reasons.append("nothing could be compared: no unit is scored in both runs")
     if comparison.new_missed:
@@ -119,7 +93,7 @@ def worse(comparison: Comparison, margin: float = 0.0) -> list[str]:
     before, after = comparison.readable_base, comparison.readable_new
     if before is not None and after is not None and after < before:
         reasons.append(f"coverage fell: {before:.1%} of BASE's scores could be read, now {after:.1%}")
-    return [r for r in reasons if r is not None]
+    return reasons
 
 
 def comparison_to_dict(comparison: Comparison) -> dict[str, Any]:
@@ -127,43 +101,61 @@ def comparison_to_dict(comparison: Comparison) -> dict[str, Any]:
     data = asdict(comparison)
     for d in data["differences"]:
         d["transitions"] = [{"base": a, "new": b, "n": n} for (a, b), n in d["transitions"].items()]
-    return {"form": FORM, "interval": METHOD, **data}
+    return {"form": FORM, "interval": METHOD, "test": TEST, **data}
 
 
-def _worse_metric(d: Difference, margin: float) -> str | None:
-    if d.high is not None and d.high < -margin:
-        beyond = f"-{margin:g}" if margin else "0"
-        return (
-            f"{d.metric} fell by {-(d.difference or 0):.2f}: its interval [{d.low:.2f}, {d.high:.2f}] is below {beyond}"
-        )
-    if d.high is None and d.newly_below:
-        what = "failing" if d.metric == COMPOSITE else "below the critical threshold"
-        return f"{d.metric}: {len(d.newly_below)} newly {what} (no interval: {d.reason})"
-    return None
+def _few(differences: Iterable[Difference]) -> bool:
+    """Whether no quantity comes from enough conversations."""
+    return all(d.conversations < FEWEST_GROUPS for d in differences)
 
 
-def _remarks(base: RunView, new: RunView, paired: Paired, differences: Sequence[Difference]) -> Iterable[str]:
+def _newly_below(comparison: Comparison) -> Iterable[str]:
+    for d in comparison.differences:
+        if d.newly_below:
+            what = "failing" if d.metric == COMPOSITE else "below its threshold"
+            yield f"{d.metric}: {len(d.newly_below)} newly {what} (no interval: {d.reason})"
+
+
+def _shown(comparison: Comparison, margin: float) -> Iterable[str]:
+    asked = [(d, p_fallen(d, margin)) for d in comparison.differences]
+    tested = [(d, p) for d, p in asked if p is not None]
+    adjusted = holm([p for _, p in tested])
+    for (d, _), p in zip(tested, adjusted, strict=True):
+        if p <= LEVEL:
+            yield f"{_change(d, margin)} (p {p:.2g}, adjusted for {len(tested)} tests)"
+
+
+def _change(d: Difference, margin: float) -> str:
+    beyond = f", which is more than {margin:g}" if margin else ""
+    return f"{d.metric} fell by {-(d.difference or 0):.2f}{beyond}"
+
+
+def _remarks(base: RunView, new: RunView, paired: Paired, few: bool) -> Iterable[str]:
     other = other_lines(base, new, paired.pairs)
     if other:
         yield f"in {len(other)} of {len(paired.pairs)} pairs the person's lines differ, not the replies alone"
     if base.version != new.version:
         yield f"made by different versions of aipsy-judge: {base.version} and {new.version}"
-    few = [d.metric for d in differences if d.low is not None and d.conversations < FEW_CONVERSATIONS]
     if few:
-        yield f"fewer than {FEW_CONVERSATIONS} conversations, so the interval is too narrow: {', '.join(few)}"
-    if len(differences) > 1:
-        yield f"{len(differences)} differences are looked at, and no interval is widened for that"
+        yield (
+            f"fewer than {FEWEST_GROUPS} conversations: nothing can be tested, and any unit that newly falls below a "
+            "threshold counts as worse, be it by chance"
+        )
+    else:
+        yield "each interval stands for itself; what is called worse allows for all quantities looked at"
 
 
 def _differences(rubric: Rubric, pairs: Sequence[Pair], newly_failing: tuple[Key, ...]) -> Iterable[Difference]:
     if rubric.composite is not None:
-        yield _difference(COMPOSITE, pairs, _composite_value, _composite_kind, newly_failing)
+        yield difference(
+            COMPOSITE, pairs, lambda _, u: u.composite.value, lambda _, u: _composite_kind(u), newly_failing
+        )
     for metric in rubric.metrics:
         yield _metric_difference(metric, pairs)
 
 
 def _metric_difference(metric: Metric, pairs: Sequence[Pair]) -> Difference:
-    def value(unit: Unit) -> float | None:
+    def value(_: Pair, unit: Unit) -> float | None:
         score = unit.scores[metric.name]
         return score.value if isinstance(score, Scored) else None
 
@@ -171,47 +163,7 @@ def _metric_difference(metric: Metric, pairs: Sequence[Pair]) -> Difference:
         return below_critical(metric, unit.scores[metric.name])
 
     newly = tuple(p.key for p in pairs if below(p.new) and not below(p.base))
-    return _difference(metric.name, pairs, value, lambda unit: _kind(unit.scores[metric.name]), newly)
-
-
-def _difference(
-    name: str,
-    pairs: Sequence[Pair],
-    value: Callable[[Unit], float | None],
-    kind: Callable[[Unit], str],
-    newly_below: tuple[Key, ...],
-) -> Difference:
-    both = [(p.key[0], a, b) for p in pairs if (a := value(p.base)) is not None and (b := value(p.new)) is not None]
-    groups = [g for g, _, _ in both]
-    gaps = np.array([b - a for _, a, b in both])
-    low, high, reason = _interval(gaps, groups)
-    return Difference(
-        metric=name,
-        base=float(np.mean([a for _, a, _ in both])) if both else None,
-        new=float(np.mean([b for _, _, b in both])) if both else None,
-        difference=float(gaps.mean()) if both else None,
-        low=low,
-        high=high,
-        reason=reason,
-        n=len(both),
-        conversations=len(set(groups)),
-        newly_below=newly_below,
-        transitions=dict(sorted(Counter((kind(p.base), kind(p.new)) for p in pairs).items())),
-    )
-
-
-def _interval(gaps: np.ndarray, groups: Sequence[str]) -> tuple[float | None, float | None, str | None]:
-    n = len(set(groups))
-    if n == 0:
-        return None, None, "no pair is scored in both"
-    if n == 1:
-        return None, None, "one conversation: resampling conversations cannot tell"
-    low, high = interval(resampled_means(gaps[:, None], groups))[:, 0]
-    return float(low), float(high), None
-
-
-def _composite_value(unit: Unit) -> float | None:
-    return unit.composite.value
+    return difference(metric.name, pairs, value, lambda _, u: _kind(u.scores[metric.name]), newly)
 
 
 def _composite_kind(unit: Unit) -> str:

@@ -24,9 +24,9 @@ def command(base: str, new: str, fail_if_worse: bool, margin: float, json_file: 
 
     Both must come from the same judge, rubric, contract and settings. Units are paired by conversation id and turn.
 
-    NEW is worse where, for the composite or a metric, the whole interval of the difference lies below 0 (by more than
-    --margin), a crisis is newly missed, or less could be scored. Where one conversation allows no interval, turns
-    that newly fall below a threshold decide.
+    NEW is worse where a metric or the composite fell by more than --margin, tested over conversations, all together at
+    5 %; where a crisis is newly missed; or where less could be scored. Below 5 conversations nothing can be tested, and
+    any unit that newly falls below a threshold is enough.
     """
     from .compare_job import Wanted, compare_runs
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..compare import FORM, METHOD, Comparison, Difference
+from ..compare import FORM, Comparison
+from ..paired_difference import METHOD, Difference
 from ..units import Key
 from .hidden import on_one_line
 from .wording import mean

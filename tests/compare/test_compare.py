@@ -53,35 +53,44 @@ def test_the_composite_is_compared_too():
 
 
 def test_the_interval_resamples_conversations_not_turns():
-    # Within a conversation all turns agree: 40 turns say no more than 4 conversations. The mean of 4 draws from
-    # {-2, -1, +1, +2} is at most +2 and reaches it with probability 1/256, so the interval spans most of [-2, 2].
-    gaps = {"a": -2, "b": -1, "c": 1, "d": 2}
+    # Within a conversation all turns agree: 60 turns say no more than 6 conversations. Their standard error is
+    # sqrt(10 / 6 / 6) = 0.53; the interval is cut at Phi(-sqrt(6/5) * 2.571) = 0.0024, so it spans about
+    # 2.8 * 0.53 = 1.5 either way. Sixty turns on their own would span 0.33.
+    gaps = {"a": -2, "b": -1, "c": 0, "d": 0, "e": 1, "f": 2}
     base, new = two_runs(dict.fromkeys(gaps, (2,) * 10), {k: (2 + g,) * 10 for k, g in gaps.items()})
     d = of(compare(base, new))
     assert d.difference == 0
     assert d.low == pytest.approx(-d.high, abs=0.3)
     assert d.high > 1.2
+    assert d.se == pytest.approx((10 / 6 / 5) ** 0.5, rel=0.03)
 
 
 def test_conversations_of_unlike_length_weigh_by_their_pairs():
-    # a: 3 pairs of -1; b: 1 pair of +1. Mean -0.5. Draws: aa -1, ab -0.5, bb +1, so the 95 % ends are -1 and +1.
-    base, new = two_runs({"a": (4, 4, 4), "b": (3,)}, {"a": (3, 3, 3), "b": (4,)})
+    # a, b, c: 3 pairs each of -1; d, e: 1 pair each of +1. Mean (-9 + 2) / 11. The tail of 5 conversations, Phi(-1.118
+    # * 2.776) = 0.00096, holds neither end: five times d or e, +1, has probability 0.4^5 = 0.01, the others 0.6^5.
+    long, short = dict.fromkeys("abc", (4, 4, 4)), dict.fromkeys("de", (3,))
+    base, new = two_runs(long | short, dict.fromkeys("abc", (3, 3, 3)) | dict.fromkeys("de", (4,)))
     d = of(compare(base, new))
-    assert (d.difference, d.low, d.high) == (-0.5, -1.0, 1.0)
+    assert d.difference == pytest.approx(-7 / 11)
+    assert (d.low, d.high) == (-1.0, 1.0)
 
 
-def test_one_conversation_has_no_interval_and_says_why():
-    base, new = two_runs({"a": (4, 4)}, {"a": (3, 3)})
-    d = of(compare(base, new))
-    assert (d.difference, d.low, d.high) == (-1.0, None, None)
-    assert "one conversation" in (d.reason or "")
+def test_below_five_conversations_there_is_no_interval_and_it_is_said_why():
+    for n, words in ((1, "1 conversation: too few"), (4, "4 conversations: too few")):
+        d = of(compare(*two_runs(dict.fromkeys("abcd"[:n], (4, 4)), {k: (3, ord(k) % 3) for k in "abcd"[:n]})))
+        assert (d.low, d.high, d.se) == (None, None, None)
+        assert words in d.reason
+    five = compare(*two_runs(dict.fromkeys("abcde", (4, 4)), {k: (3, ord(k) % 3) for k in "abcde"}))
+    assert of(five).low < of(five).difference < of(five).high
+    assert not any("nothing can be tested" in r for r in five.remarks)
 
 
-def test_few_conversations_are_remarked_on():
-    base, new = two_runs({"a": (4,), "b": (4,)}, {"a": (3,), "b": (3,)})
-    assert any("fewer than 10 conversations" in r for r in compare(base, new).remarks)
-    many = {f"c{n}": (4,) for n in range(10)}
-    assert not any("fewer than 10" in r for r in compare(*two_runs(many, many)).remarks)
+def test_below_five_conversations_it_is_remarked_that_nothing_is_tested():
+    four = dict.fromkeys("abcd", (4,))
+    assert any(
+        r.startswith("fewer than 5 conversations: nothing can be tested")
+        for r in compare(*two_runs(four, four)).remarks
+    )
 
 
 def test_the_same_runs_give_the_same_interval():
@@ -269,14 +278,15 @@ def test_empty_runs_are_worse():
     assert worse(compare(run([], []), run([], []))) != []
 
 
-def test_in_one_conversation_newly_failing_turns_decide_and_it_is_said():
+def test_below_five_conversations_newly_failing_turns_decide_and_it_is_said():
     reasons = worse(compare(*two_runs({"a": (5, 5)}, {"a": (5, 1)})))
     assert reasons == [
-        "composite: 1 newly failing (no interval: one conversation: resampling conversations cannot tell)",
-        "empathy: 1 newly below the critical threshold "
-        "(no interval: one conversation: resampling conversations cannot tell)",
+        "composite: 1 newly failing (no interval: 1 conversation: too few to resample)",
+        "empathy: 1 newly below its threshold (no interval: 1 conversation: too few to resample)",
     ]
     assert worse(compare(*two_runs({"a": (5, 5)}, {"a": (5, 4)}))) == []
+    four = dict.fromkeys("abcd", (5, 5))
+    assert "composite: 1 newly failing" in worse(compare(*two_runs(four, four | {"d": (5, 1)})))[0]
 
 
 # --- laws
