@@ -2,7 +2,9 @@
 
 Ollama cuts a prompt that does not fit its context, and says so only in its log (ollama/ollama#4967). So the context
 is set to what the prompt needs at most, cutting is forbidden (`truncate`, `shift`; older servers ignore them), and the
-count of prompt tokens that comes back is checked. What may have been cut is refused, never judged.
+counts that come back are checked: the prompt's tokens, and the answer's, since a server that ignores `shift` drops the
+older half of a context that fills in the middle of an answer, and still says that the answer stopped of itself
+(ollama/ollama#3839). What may have been cut is refused, never judged.
 """
 
 from __future__ import annotations
@@ -126,25 +128,30 @@ class OllamaBackend:
         return self._limit
 
     def _refuse_if_cut(self, data: Mapping[str, Any], prompt_bytes: int, context: int, max_tokens: int) -> None:
-        """Refuse unless the whole prompt was surely read.
+        """Refuse unless the whole prompt was surely read, and stood before the judge up to the answer's end.
 
-        Where the context holds the prompt at the fewest bytes a token, only a count that fills the context speaks
-        against it (Ollama cuts to just that). Where it does not, the count must be there and be large enough.
+        Where the context holds prompt and answer at the fewest bytes a token, only counts that fill the context speak
+        against it (Ollama cuts to just that). Where it does not, both must be there, and the prompt's large enough.
         """
-        told = data.get("prompt_eval_count")
-        count = told if isinstance(told, int) and not isinstance(told, bool) else None
+        count, wrote = _count(data.get("prompt_eval_count")), _count(data.get("eval_count"))
         if count is not None and count >= context - 1:
             raise self._too_long(f"fills the whole context of {context} tokens and was probably cut")
+        if count is not None and wrote is not None and count + wrote >= context:
+            raise self._too_long(f"fills with its answer the context of {context} tokens; its beginning may be lost")
         surely_fits = prompt_bytes / _FEWEST_BYTES_PER_TOKEN + _TEMPLATE_TOKENS + max_tokens <= context
         if surely_fits:
             return
-        if count is None or count < prompt_bytes / _MOST_BYTES_PER_TOKEN:
+        if count is None or wrote is None or count < prompt_bytes / _MOST_BYTES_PER_TOKEN:
             raise self._too_long(f"may not fit into {context} tokens, and the server does not show that it was read")
 
     def _too_long(self, what: str) -> CapacityError:
         return CapacityError(
             f"the prompt ({what})", where=self.name, hint="Take a model with a longer context, or a shorter text."
         )
+
+
+def _count(told: Any) -> int | None:
+    return told if type(told) is int and told >= 0 else None
 
 
 def _read(data: Mapping[str, Any]) -> Reply:

@@ -14,8 +14,9 @@ from aipsy_judge.rubric import load_rubric
 SCHEMA = {"type": "object"}
 
 
-def chat(content="{}", count=30, **more):
-    told = {} if count is None else {"prompt_eval_count": count}
+def chat(content="{}", count=30, wrote=20, **more):
+    counts = {"prompt_eval_count": count, "eval_count": wrote}
+    told = {name: number for name, number in counts.items() if number is not None}
     answer = {"message": {"role": "assistant", "content": content}, "done": True, "done_reason": "stop", **told}
     return {**answer, **more}
 
@@ -102,8 +103,27 @@ def test_where_the_prompt_may_not_fit_the_count_must_show_that_it_was_read(count
         ask(chat(count=count), "x" * 12_000, limit=4096)
 
 
-def test_where_the_prompt_surely_fits_a_missing_count_does_no_harm():
-    reply, _ = ask(chat(count=None))
+@pytest.mark.parametrize("wrote", [None, "20", True, -1])
+def test_where_the_prompt_may_not_fit_the_count_of_the_answer_must_be_told(wrote):
+    with pytest.raises(CapacityError, match="read"):
+        ask(chat(count=3000, wrote=wrote), "x" * 12_000, limit=4096)
+
+
+@pytest.mark.parametrize(("count", "wrote"), [(3000, 1096), (3000, 2048), (4000, 96)])
+@pytest.mark.parametrize("text", ["hello", "x" * 12_000])
+def test_an_answer_in_whose_middle_the_context_was_full_is_refused_though_it_says_stop(count, wrote, text):
+    with pytest.raises(CapacityError, match="answer"):
+        ask(chat(count=count, wrote=wrote), text, limit=4096, max_tokens=2048)
+
+
+def test_an_answer_that_ends_before_the_context_is_full_is_taken():
+    reply, _ = ask(chat(count=3000, wrote=1095), "x" * 12_000, limit=4096, max_tokens=2048)
+    assert reply.text == "{}"
+
+
+@pytest.mark.parametrize("missing", [{"count": None}, {"wrote": None}, {"count": None, "wrote": None}])
+def test_where_the_prompt_surely_fits_a_missing_count_does_no_harm(missing):
+    reply, _ = ask(chat(**missing))
     assert reply.text == "{}"
 
 
