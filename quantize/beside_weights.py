@@ -12,13 +12,16 @@ _SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".h5", ".m
 _NAMES = ("README.md", "merged.json", "model.safetensors.index.json")
 
 
+def beside(source: Path) -> list[Path]:
+    """These files, by name."""
+    plain = (p for p in sorted(source.iterdir()) if p.is_file() and not p.name.startswith("."))
+    return [p for p in plain if p.name not in _NAMES and p.suffix.lower() not in _SUFFIXES]
+
+
 def copy_beside(source: Path, target: Path) -> dict[str, str]:
     """Copy these files to `target`, byte by byte; sha256 by name."""
     copied = {}
-    for path in sorted(source.iterdir()):
-        if path.is_file() and not path.name.startswith(".") and path.name not in _NAMES:
-            if path.suffix.lower() in _SUFFIXES:
-                continue
-            shutil.copyfile(path, target / path.name)
-            copied[path.name] = hashlib.sha256((target / path.name).read_bytes()).hexdigest()
+    for path in beside(source):
+        shutil.copyfile(path, target / path.name)
+        copied[path.name] = hashlib.sha256((target / path.name).read_bytes()).hexdigest()
     return copied

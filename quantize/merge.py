@@ -4,7 +4,7 @@
 
 Sums are made at 32 bits and rounded once to the type that is stored. Whatever the adapter does not touch, config.json,
 tokenizer, template and generation settings included, is the base's, byte by byte. A stopped merge goes on where it was
-when the same command is given again.
+when the same command is given again; one that is done is read again and left as it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from .lora import Adapter
     from .merge_state import MergeState
 
-RECORD = "merged.json"
 FORMAT = 1
 
 
@@ -47,19 +46,26 @@ def merge(
 ) -> dict[str, Any]:
     """Merge and return what merged.json in `out` says. `out` is there whole or not at all.
 
-    Raises WeightsError for a base or adapter that cannot be merged exactly, InputError where `out` is there already,
-    CapacityError where the disk is too small. any_base: merge although the base is not the adapter's, and record it.
+    Raises WeightsError for a base or adapter that cannot be merged exactly, InputError where something is `out` already
+    that is not this very merge, CapacityError where the disk is too small. any_base: merge although the base is not the
+    adapter's, and record it.
     """
     from .delta import load, plan
     from .lora import open_adapter
+    from .merge_done import finish, merge_done
     from .merge_shard import merge_file
-    from .merge_state import alone, merge_key, open_state
+    from .merge_state import RECORD, alone, merge_key, open_state
 
-    check_new(out)
+    if not (out / RECORD).is_file():
+        check_new(out)  # before anything is read
     base = open_checkpoint(base_folder)
     check_full_weights(base)
     adapter = open_adapter(adapter_folder)
-    unlike = check_base(base.folder, adapter.folder, any_base, tell)
+    asked = _asked(base, adapter, check_base(base.folder, adapter.folder, any_base, tell))
+    done = merge_done(out, base, asked)
+    if done is not None:
+        tell(f"{out}: merged before, and whole")
+        return done
     changes = plan(base, adapter)
     part = out.with_name(out.name + ".part")
     with alone(part):
@@ -71,12 +77,25 @@ def merge(
                 continue
             tell(f"{number}/{len(base.files)} {file.path.name}: {file.size_bytes / 1e9:.2f} GB")
             state.add(merge_file(file, part / file.path.name, changes, lambda change: load(change, adapter)))
-        record = _record(base, adapter, unlike, state)
-        _finish(base, part, out, record)
+        record = asked | _result(adapter, state)
+        _place(base, part, out, record)
+        finish(out)
     return record
 
 
-def _record(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...], state: MergeState) -> dict[str, Any]:
+def _asked(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...]) -> dict[str, Any]:
+    """What is merged into what: the part of the record that is known before."""
+    origin = base_record(base.folder).to_dict() | {"types": list(base.weight_types), "dequantised": base.dequantised}
+    settings = {k: adapter.config.get(k) for k in ("r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern")}
+    return {
+        "format": FORMAT,
+        "base": origin,
+        "adapter": {"sha256": adapter.sha256(), "pairs": len(adapter.pairs), **settings},
+        "unlike_the_adapters_base": list(unlike),
+    }
+
+
+def _result(adapter: Adapter, state: MergeState) -> dict[str, Any]:
     effects = [e for file in state.done.values() for e in file.effects.values()]
     changed = sum(e.changed for e in effects)
     if changed == 0:
@@ -86,13 +105,7 @@ def _record(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...], state: 
             hint="It was not trained, or its changes are smaller than the stored type can hold.",
         )
     change = sum(e.change_squares for e in effects)
-    origin = base_record(base.folder).to_dict() | {"types": base.weight_types, "dequantised": base.dequantised}
-    settings = {k: adapter.config.get(k) for k in ("r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern")}
     return {
-        "format": FORMAT,
-        "base": origin,
-        "adapter": {"sha256": adapter.sha256(), "pairs": len(adapter.pairs), **settings},
-        "unlike_the_adapters_base": list(unlike),
         "effect": {
             "tensors": len(effects),
             "tensors_unchanged": sum(e.changed == 0 for e in effects),
@@ -109,18 +122,16 @@ def _record(base: Checkpoint, adapter: Adapter, unlike: tuple[str, ...], state: 
     }
 
 
-def _finish(base: Checkpoint, part: Path, out: Path, record: dict[str, Any]) -> None:
-    from .merge_state import STATE
+def _place(base: Checkpoint, part: Path, out: Path, record: dict[str, Any]) -> None:
+    from .merge_state import RECORD
 
     copied = copy_beside(base.folder, part)
     if (base.folder / INDEX).is_file():  # the same files with the same tensors: it stays right
         shutil.copyfile(base.folder / INDEX, part / INDEX)
     record["copied"] = copied
     write_text(part / RECORD, json.dumps(record, indent=2, sort_keys=True) + "\n")
-    (part / STATE).unlink()
     sync_folder(part)
     os.rename(part, out)
-    sync_folder(out.parent)
 
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)

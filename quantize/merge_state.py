@@ -18,7 +18,7 @@ from .checkpoint import Checkpoint, read_json
 from .lora import Adapter
 from .merge_shard import Effect, MergedFile
 
-STATE = "merge-state.json"
+STATE, RECORD = "merge-state.json", "merged.json"
 _AWAY = "Move it away."
 
 
@@ -54,6 +54,7 @@ def open_state(folder: Path, key: str) -> MergeState:
     """The state in `folder`, made if need be. What another merge left there is thrown away, what does not look like a
     merge is not touched: InputError."""
     folder.mkdir(parents=True, exist_ok=True)
+    _remove_half_written(folder)
     names = {p.name for p in folder.iterdir()}
     if not names:
         state = MergeState(folder, key)
@@ -63,7 +64,8 @@ def open_state(folder: Path, key: str) -> MergeState:
         raise InputError("is there already and is no unfinished merge", where=str(folder), hint=_AWAY)
     data = read_json(folder / STATE)
     if data.get("key") != key:
-        for name in names:
+        # the state last: without it nothing would say that the rest may be thrown away
+        for name in (*sorted(names - {STATE}), STATE):
             (folder / name).unlink()
         return open_state(folder, key)
     state = MergeState(folder, key)
@@ -71,6 +73,13 @@ def open_state(folder: Path, key: str) -> MergeState:
         if _is_whole(folder / file.name, file):
             state.done[file.name] = file
     return state
+
+
+def _remove_half_written(folder: Path) -> None:
+    """What a process that was killed while it wrote the state or the record left under a passing name (atomic.py)."""
+    for name in (STATE, RECORD):
+        for path in folder.glob(f".{name}.*.tmp"):
+            path.unlink()
 
 
 @contextmanager

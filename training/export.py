@@ -58,7 +58,7 @@ class Job:
     def merged(self) -> Path:
         inputs = {"base": self.base, "adapter": self.adapter}
         words = ("quantize.merge", "--base", str(self.base), "--adapter", str(self.adapter))
-        # Merging goes on by itself from what a killed merge left beside its output.
+        # Merging goes on by itself from what a killed merge left beside its output, and takes a whole one as it is.
         return self.make(Stage("merged", VERSION, {}, inputs), *words, to="model", resumable=True)
 
     def gguf(self, kind: str) -> Path:

@@ -98,7 +98,7 @@ def test_files_of_a_stopped_merge_are_not_trusted_unseen(
     adapter = write_adapter(tmp_path / "adapter", base, all_matrices(), target_parameters=TARGETS)
     merge(base, adapter, tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("quantize.merge._finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("quantize.merge._place", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             merge(base, adapter, tmp_path / "out")
     part = sorted((tmp_path / "out.part").glob("*.safetensors"))[0]
@@ -166,8 +166,12 @@ def test_the_program_tells_an_error_once_and_says_what_to_do(tmp_path: Path, bas
     assert done.exit_code == 0, done.output
     assert f"of {OUT * IN} values changed" in done.output
     again = CliRunner().invoke(main, arguments)
-    assert again.exit_code == 2
-    assert "next:" in again.output
+    assert again.exit_code == 0, again.output
+    assert "merged before, and whole" in again.output
+    (tmp_path / "out" / "tokenizer.json").write_text("{}")
+    changed = CliRunner().invoke(main, arguments)
+    assert changed.exit_code == 2
+    assert "next:" in changed.output
 
 
 def test_two_merges_into_one_folder_do_not_write_at_once(tmp_path: Path, base: Path) -> None:
