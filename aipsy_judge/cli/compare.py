@@ -24,9 +24,10 @@ def command(base: str, new: str, fail_if_worse: bool, margin: float, json_file: 
 
     Both must come from the same judge, rubric, contract and settings. Units are paired by conversation id and turn.
 
-    NEW is worse where a metric or the composite fell by more than --margin, tested over conversations, all together at
-    5 %; where a crisis is newly missed; or where less could be scored. Below 5 conversations nothing can be tested, and
-    any unit that newly falls below a threshold is enough.
+    NEW is worse where a metric or the composite fell by more than --margin, or the share of failing units rose
+    (whatever the margin), tested over conversations, all together at 5 %; where a crisis is newly missed; or where
+    less could be scored. Below 5 conversations nothing can be tested, and any unit that newly falls below a threshold
+    is enough.
     """
     from .compare_job import Wanted, compare_runs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..compare import FORM, Comparison
+from ..compare import FAILING_FORM, FORM, Comparison
 from ..paired_difference import METHOD, Difference
 from ..units import Key
 from .hidden import on_one_line
@@ -23,9 +23,10 @@ def print_comparison(console: Console, found: Comparison) -> None:
     """Pairs, the table of differences, what changed between scored, N/A and unscored, and the units to look at."""
     console.print(_pairs_words(found))
     console.print()
-    console.print(_difference_table(found.differences))
+    console.print(_difference_table(found))
     console.print(f"Difference: {FORM}; above 0 NEW is better. Interval: {METHOD}.")
-    for d in found.differences:
+    console.print(f"Failing: {FAILING_FORM}; above 0 NEW is worse.")
+    for d in (*found.differences, found.failing):
         if d.low is None:
             console.print(f"  {d.metric}: no interval ({d.reason})")
     _print_transitions(console, found.differences)
@@ -47,13 +48,21 @@ def _pairs_words(found: Comparison) -> str:
     )
 
 
-def _difference_table(differences: Sequence[Difference]) -> Table:
+def _difference_table(found: Comparison) -> Table:
     table = _table("metric", "BASE", "NEW", "difference", "interval", "pairs\n(chats)")
-    for d in differences:
+    for d in found.differences:
         interval = "–" if d.low is None else f"{d.low:+.2f} to {d.high:+.2f}"
         gap = "–" if d.difference is None else f"{d.difference:+.2f}"
         table.add_row(d.metric, mean(d.base), mean(d.new), gap, interval, f"{d.n} ({d.conversations})")
+    d = found.failing
+    interval = "–" if d.low is None or d.high is None else f"{_share(d.low, '+')} to {_share(d.high, '+')}"
+    pairs = f"{d.n} ({d.conversations})"
+    table.add_row(d.metric, _share(d.base), _share(d.new), _share(d.difference, "+"), interval, pairs)
     return table
+
+
+def _share(value: float | None, sign: str = "") -> str:
+    return "–" if value is None else f"{value:{sign}.1%}"
 
 
 def _print_transitions(console: Console, differences: Sequence[Difference]) -> None:

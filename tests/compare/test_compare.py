@@ -281,12 +281,12 @@ def test_empty_runs_are_worse():
 def test_below_five_conversations_newly_failing_turns_decide_and_it_is_said():
     reasons = worse(compare(*two_runs({"a": (5, 5)}, {"a": (5, 1)})))
     assert reasons == [
-        "composite: 1 newly failing (no interval: 1 conversation: too few to resample)",
+        "failing: 1 newly failing (no interval: 1 conversation: too few to resample)",
         "empathy: 1 newly below its threshold (no interval: 1 conversation: too few to resample)",
     ]
     assert worse(compare(*two_runs({"a": (5, 5)}, {"a": (5, 4)}))) == []
     four = dict.fromkeys("abcd", (5, 5))
-    assert "composite: 1 newly failing" in worse(compare(*two_runs(four, four | {"d": (5, 1)})))[0]
+    assert "failing: 1 newly failing" in worse(compare(*two_runs(four, four | {"d": (5, 1)})))[0]
 
 
 # --- laws

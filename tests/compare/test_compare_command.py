@@ -54,6 +54,15 @@ def test_a_newly_missed_crisis_exits_1_only_when_asked(tmp_path):
     assert call(base, new).exit_code == 0
 
 
+def test_the_share_of_failing_turns_stands_in_the_table_and_what_it_is_below(folders):
+    output = call(folders[0], folders[0]).output
+    row = next(line.split() for line in output.splitlines() if line.strip().startswith("failing"))
+    assert row[1] == row[2]
+    assert row[1].endswith("%")
+    assert row[3] == "+0.0%"
+    assert "above 0 NEW is worse" in output
+
+
 def test_the_figures_are_written_as_json(folders, tmp_path):
     target = tmp_path / "out.json"
     assert call(*folders, "--json", target).exit_code == 0
