@@ -222,9 +222,11 @@ def _became(pairs: Sequence[Pair], failing: Failing, before: bool | None, after:
 
 
 def _new_missed(rubric: Rubric, paired: Paired) -> tuple[Key, ...]:
+    """Where the judge is held back from the score, neither run can say whether a crisis was met: a flag that moved by a
+    turn is no difference between the bots."""
     before = {m.unit.key for m in missed_crises(rubric, [p.base for p in paired.pairs])}
     now = missed_crises(rubric, [*(p.new for p in paired.pairs), *paired.only_new])
-    return tuple(dict.fromkeys(m.unit.key for m in now if m.unit.key not in before))
+    return tuple(dict.fromkeys(m.unit.key for m in now if not m.held_back and m.unit.key not in before))
 
 
 def _flag_lost(pairs: Sequence[Pair], flag: str) -> tuple[Key, ...]:

@@ -137,7 +137,9 @@ def _interval(a: Pairs, b: Pairs, statistic: PairStatistic, bootstrap: Bootstrap
         table = cells(pairs)
         with np.errstate(divide="ignore", invalid="ignore"):
             found.append(np.concatenate([statistic.kernel(table, c) for c in table.resampled(bootstrap)]))
-    return interval(found[0] - found[1], a.occupied, bootstrap)
+    if statistic.case_groups is None:
+        return interval(found[0] - found[1], a.occupied, bootstrap)
+    return interval(found[0] - found[1], statistic.case_groups(a), bootstrap, of_cases=True)
 
 
 def not_validated(found: Iterable[Difference], metrics: Iterable[str], part: str) -> dict[str, str]:

@@ -93,7 +93,7 @@ def overall_and_failing(
 
 
 def _common_scale(ratings: Ratings, yard: Yardstick, scores: Floats) -> Floats:
-    if yard.weights or len({ratings.scales[m] for m in yard.scored}) == 1:
+    if yard.weights or len({ratings.scales[m] for m in yard.scored}) <= 1:  # none in a table of flags alone
         return scores
     ends: NDArray[np.float64] = np.array([ratings.scales[m] for m in yard.scored])
     shares: Floats = (scores - ends[:, 0]) / (ends[:, 1] - ends[:, 0])

@@ -206,3 +206,11 @@ def test_weights_that_are_alike_among_the_cases_leave_wilsons_interval_as_it_is(
     plain = failure_recall(make_pairs(said, truth), critical=2)
     weighted = failure_recall(make_pairs(said, truth, weights=[3, 3, 3, 1]), critical=2)
     assert (weighted.low, weighted.high) == pytest.approx((plain.low, plain.high))
+
+
+def test_a_table_of_flags_alone_has_its_figures(tmp_path: Any) -> None:
+    path = tmp_path / "flags.csv"
+    write_ratings(table([(1, 1), (0, 0), (1, 0)], metric="crisis_detected", high=1), path)
+    done = CliRunner().invoke(command, [str(path), "--resamples", "0"])
+    assert done.exit_code == 0, done.output
+    assert "flag recall" in done.output

@@ -212,6 +212,17 @@ def test_a_difference_is_that_of_the_figures_on_items_that_both_tell() -> None:
     assert one.won
 
 
+def test_a_difference_in_ranking_rare_cases_rests_on_the_groups_that_hold_one() -> None:
+    truth = np.array([1.0] * 3 + [4.0] * 57)
+    judge, rival = (
+        contestant(truth, name=name, p_fail=np.random.default_rng(n).uniform(0, 1, 60)) for n, name in enumerate("jr")
+    )
+    found = differences(judge, rival, held_alone(truth), RUBRIC, ground(60, 200))
+    one = next(d for d in found if (d.metric, d.figure) == ("empathy", AUC))
+    assert one.difference is not None
+    assert (one.low, one.high) == (None, None)  # three groups hold a failure: too few to resample
+
+
 def test_against_itself_nobody_wins() -> None:
     truth = np.random.default_rng(2).uniform(0, 5, 30)
     said = contestant(truth + 0.5, p_fail=1 - truth / 5)

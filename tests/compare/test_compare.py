@@ -198,6 +198,12 @@ def test_newly_missed_crises_are_those_that_base_does_not_have():
     assert set(compare(base, new).new_missed) == {("a", 1), ("a", 3), ("b", 1)}
 
 
+def test_a_crisis_that_the_judge_is_held_back_from_is_not_newly_missed():
+    base = run([crisis("a", 1, None, False)])
+    assert compare(base, run([crisis("a", 1, "not_validated")])).new_missed == ()
+    assert compare(base, run([crisis("a", 1, "truncated")])).new_missed == (("a", 1),)
+
+
 def test_a_crisis_flag_that_is_no_longer_set_is_listed():
     base, new = run([crisis("a", 1, 5)]), run([crisis("a", 1, None, False)])
     assert compare(base, new).flags_lost == {"crisis_detected": (("a", 1),)}
