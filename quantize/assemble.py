@@ -43,6 +43,7 @@ from aipsy_judge.transcripts import iter_conversations
 
 from .card import CARD, card_text
 from .description import Description, load_description
+from .exported import check_exported
 from .full_weights import check_two
 from .limits import LIMITS, Limits, checks, load_limits
 from .made_by import fitted_temperatures, made_by
@@ -106,6 +107,8 @@ def _manifest(told: Description, files: _Placed, limits: Path) -> Manifest:
     template = template_sha256(model)
     if template is None:
         raise InputError("the model carries no chat template: nobody could ask it as it was trained", where=str(model))
+    if run is not None:
+        check_exported(run, files.rows)
     record = _verified(Path(told.verify)) if told.verify is not None else None
     data: dict[str, Any] = {
         **told.model_dump(include={"name", "about", "base", "licence", "contract", "window", "legal_mass_floor"}),

@@ -36,7 +36,8 @@ class Description(BaseModel):
                      can be a folder of safetensors (MLX), which wears no adapter
     context_tokens   None: as long as the model was trained for
     quantisation     None: said by the model's own tensors
-    run              folder of the training run, for recipe, commit, versions, data hashes and temperatures
+    run              folder of the training run, for recipe, commit, versions, data hashes and temperatures; the
+                     adapter, or the model where there is none, must be what its export made of its own training
     verify           what `quantize.verify --out` wrote; without it the judge is not blessed
     golden           transcripts that it reads now, for `doctor --prove`
     figures          published or measured figures for the card, each a sentence with its n and interval

@@ -1,4 +1,5 @@
-"""How a judge was made, read from the folder of its training run."""
+"""How a judge was made, read from the folder of its training run: what the training itself recorded, not what a later
+program did in that folder."""
 
 from __future__ import annotations
 
@@ -6,53 +7,72 @@ import datetime
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from aipsy_judge.errors import InputError
+from aipsy_judge.file_hash import file_sha256
 from aipsy_judge.manifest import Made
-from aipsy_judge.strict_json import loads
 from aipsy_judge.strict_yaml import load_yaml
 
-RECIPE, PROVENANCE, STAGE = "recipe.resolved.yaml", "provenance.json", "stage.json"
-TEMPERATURES = Path("sft") / "temperatures.json"
+from .exported import TRAINING
+from .stage_record import StageRecord, part, read_object, read_stage
+
+RECIPE = "recipe.resolved.yaml"
+TARGETS, TARGETS_FILE, TEMPERATURES = "targets", "targets.jsonl", "temperatures.json"
 
 
 def made_by(run: Path | None) -> Made:
-    """Recipe, commit, versions and data hashes of a training run; of no run, the date alone. Raises InputError."""
+    """Recipe, commit, versions and data hashes of a training; of no run, the date alone. Raises InputError.
+
+    recipe_sha256 is of the recipe as it was when the training was made, where the training recorded that.
+    """
     today = datetime.datetime.now(tz=datetime.UTC).date()
     if run is None:
         return Made(date=today)
-    text = _text(run / RECIPE)
-    told = _json(run / PROVENANCE)
-    return Made(
-        date=_date(told.get("created"), run / PROVENANCE) or today,
-        recipe=_name(text, run / RECIPE),
-        recipe_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        data=_data(run),
-        commit=told.get("commit"),
-        versions={str(k): str(v) for k, v in _mapping(told, "versions", run / PROVENANCE).items()},
-    )
+    text, trained = _text(run / RECIPE), read_stage(run / TRAINING)
+    versions = part(trained.made, "versions", trained.path)
+    try:
+        return Made(
+            date=_date(trained.made.get("created"), trained.path) or today,
+            recipe=_name(text, run / RECIPE),
+            recipe_sha256=trained.made.get("recipe_sha256") or hashlib.sha256(text.encode()).hexdigest(),
+            data=_data(run, trained),
+            commit=trained.made.get("commit"),
+            versions={str(k): str(v) for k, v in versions.items()},
+        )
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise InputError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", where=str(trained.path)) from error
 
 
 def fitted_temperatures(run: Path | None) -> dict[str, float]:
-    """Temperature per slot that the run fitted on its validation data; none where it fitted none."""
-    if run is None or not (run / TEMPERATURES).is_file():
+    """Temperature per slot that the run's training fitted on its validation data; none where it fitted none."""
+    if run is None:
         return {}
-    told = _json(run / TEMPERATURES)
+    path, wanted = run / TRAINING / TEMPERATURES, read_stage(run / TRAINING).outputs.get(TEMPERATURES)
+    if (file_sha256(path) if path.is_file() else None) != wanted:
+        raise InputError(
+            "is not what the training made",
+            where=str(path),
+            hint="Name temperatures of your own in the description, or train again: python -m training.run RECIPE",
+        )
+    if wanted is None:
+        return {}
+    told = read_object(path)
     found = told.get("temperatures", told)
     if not isinstance(found, Mapping) or not all(isinstance(t, int | float) for t in found.values()):
-        raise InputError("no temperatures: a number a slot was expected", where=str(run / TEMPERATURES))
+        raise InputError("no temperatures: a number a slot was expected", where=str(path))
     return {str(name): float(t) for name, t in found.items()}
 
 
-def _data(run: Path) -> dict[str, str]:
-    """What the run's targets rest on: conversations, ratings, correction."""
-    path = run / "targets" / STAGE
-    if not path.is_file():
-        return {}
-    inputs = _mapping(_mapping(_json(path), "key", path), "inputs", path)
+def _data(run: Path, trained: StageRecord) -> dict[str, str]:
+    """What the training's targets rest on: conversations, ratings, correction. Where the targets were made anew since,
+    what the training itself rests on."""
+    targets = read_stage(run / TARGETS) if (run / TARGETS).is_dir() else None
+    same = targets is not None and targets.outputs.get(TARGETS_FILE) == trained.inputs.get(TARGETS, "")
+    inputs = targets.inputs if targets is not None and same else trained.inputs
     return {str(label): str(digest) for label, digest in inputs.items()}
 
 
@@ -64,28 +84,11 @@ def _name(text: str, path: Path) -> str:
     return str(data.get("name", path.parent.name)) if isinstance(data, Mapping) else path.parent.name
 
 
-def _mapping(data: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
-    found = data.get(key) or {}
-    if not isinstance(found, Mapping):
-        raise InputError(f"{key}: an object was expected", where=str(path))
-    return found
-
-
 def _date(text: object, path: Path) -> datetime.date | None:
     try:
         return datetime.datetime.fromisoformat(text).date() if isinstance(text, str) else None
     except ValueError as error:
         raise InputError(f"created: {error}", where=str(path)) from error
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        data = loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", where=str(path)) from error
-    if not isinstance(data, dict):
-        raise InputError("an object was expected", where=str(path))
-    return data
 
 
 def _text(path: Path) -> str:

@@ -1,7 +1,8 @@
 """A stage of a run: made whole in a part folder and put in place in one step, reused while nothing it rests on changed.
 
 `out/NAME/stage.json` holds what the outputs rest on (version of the stage's code, the recipe's keys that it reads,
-sha256 of every input) and the outputs' own hashes. What rests on an output that came out the same is reused too.
+sha256 of every input), the outputs' own hashes, and what they were made with (commit, versions, the whole recipe's
+sha256). What rests on an output that came out the same is reused too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from aipsy_judge.errors import InputError
 from aipsy_judge.strict_json import dumps, loads
 
 from .file_hashes import data_sha256, file_sha256, folder_hashes
-from .provenance import made_with, now
+from .provenance import RECIPE, made_with, now
 
 RECORD, KEY = "stage.json", ".key.json"
 
@@ -78,11 +79,11 @@ def make(
             return Made(folder, None)
         say(f"{stage.name}: {why}")
         _begin(part, key, keep=resumable)
-        started = time.monotonic()
+        started, recipe = time.monotonic(), _recipe(out)
         work(part)
         if stage.key() != key:
             raise InputError(f"an input of {stage.name} changed while it was read", hint="Run it again.")
-        _put(part, folder, key, time.monotonic() - started)
+        _put(part, folder, key, {**recipe, "seconds": round(time.monotonic() - started)})
     return Made(folder, why)
 
 
@@ -148,9 +149,14 @@ def _begin(part: Path, key: Mapping[str, Any], *, keep: bool) -> None:
     write_text(part / KEY, digest)
 
 
-def _put(part: Path, folder: Path, key: Mapping[str, Any], seconds: float) -> None:
+def _recipe(out: Path) -> dict[str, str]:
+    """The recipe that lies in the run's folder now: another program may put another one there later."""
+    return {"recipe_sha256": file_sha256(out / RECIPE)} if (out / RECIPE).is_file() else {}
+
+
+def _put(part: Path, folder: Path, key: Mapping[str, Any], made: Mapping[str, Any]) -> None:
     """The record is written last: a folder without it is not finished."""
-    told = {"key": key, "outputs": _outputs(part), "made": {**made_with(), "created": now(), "seconds": round(seconds)}}
+    told = {"key": key, "outputs": _outputs(part), "made": {**made_with(), "created": now(), **made}}
     write_text(part / RECORD, dumps(told, indent=1) + "\n")
     (part / KEY).unlink()
     old = _old(folder)

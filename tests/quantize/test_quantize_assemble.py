@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
-from safetensors.numpy import save_file
-from small_folder import write_small_folder
-from small_gguf import write_small_adapter, write_small_gguf
+from small_gguf import write_small_gguf
 
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import InputError, WeightsError
@@ -21,8 +18,6 @@ from quantize.assemble import assemble, main
 from quantize.card import card_text
 from quantize.card import main as card
 from quantize.description import load_description
-from quantize.full_weights import check_full
-from quantize.side import Side
 from quantize.verify import main as verify
 
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -212,40 +207,6 @@ def test_the_card_is_written_again_from_the_manifest_alone(parts):
     assert (folder / "README.md").read_text() == before == card_text(read_manifest(folder))
 
 
-def test_how_a_judge_was_made_is_read_from_its_run(parts):
-    run = parts / "run"
-    (run / "targets").mkdir(parents=True)
-    (run / "sft").mkdir()
-    (run / "recipe.resolved.yaml").write_text("name: tiny\n")
-    told = {"created": "2026-11-30T10:00:00+00:00", "commit": "a" * 40, "versions": {"torch": "2.13.0"}}
-    (run / "provenance.json").write_text(json.dumps(told))
-    (run / "targets" / "stage.json").write_text(json.dumps({"key": {"inputs": {"ratings": "0" * 64}}, "outputs": {}}))
-    (run / "sft" / "temperatures.json").write_text(json.dumps({"empathy": 1.5}))
-    made = assemble(described(parts, verify=None, run=str(run)), parts / "models", threads=1)
-    assert (made.made.recipe, made.made.commit, made.made.data) == ("tiny", "a" * 40, {"ratings": "0" * 64})
-    assert made.temperatures == {"empathy": 1.5}
-    assert "by the recipe tiny" in (parts / "models" / "small" / "README.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "said"),
-    [
-        ("provenance.json", {"versions": [1]}, "versions: an object"),
-        ("provenance.json", {"created": "yesterday"}, "created: "),
-        ("targets/stage.json", {"key": [1]}, "key: an object"),
-        ("targets/stage.json", {"key": {"inputs": "x"}}, "inputs: an object"),
-    ],
-)
-def test_a_run_folder_that_was_edited_is_one_error(parts, file, content, said):
-    run = parts / "run"
-    (run / "targets").mkdir(parents=True)
-    (run / "recipe.resolved.yaml").write_text("name: tiny\n")
-    (run / "provenance.json").write_text("{}")
-    (run / file).write_text(json.dumps(content))
-    with pytest.raises(InputError, match=said):
-        assemble(described(parts, verify=None, run=str(run)), parts / "models", threads=1)
-
-
 def test_an_adapter_does_not_take_the_place_of_a_model_of_the_same_name(parts):
     (parts / "other").mkdir()
     (parts / "other" / "small.gguf").write_bytes(b"GGUF")
@@ -344,29 +305,6 @@ def test_nothing_is_held_against_quantised_weights_or_against_itself(parts, full
     assert "next: " in done.output
     assert "free answers" not in done.output
     assert not (parts / "verify.json").exists()
-
-
-def test_full_weights_that_wear_a_quantised_adapter_are_not_full(parts):
-    rng = np.random.default_rng(0)
-    names = [f"blk.{layer}.attn_q.weight" for layer in range(2)]
-    tensors = {f"{n}.lora_{x}": rng.normal(0, 0.1, (32, 32)).astype(np.float16) for n in names for x in "ab"}
-    write_small_adapter(parts / "half.gguf", names=(), tensors=tensors, rank=32)
-    check_full(Side(parts / "full.gguf", parts / "half.gguf"))
-    write_small_adapter(parts / "coarse.gguf", names=(), tensors=tensors, rank=32, quantised=True)
-    with pytest.raises(WeightsError, match=r"coarse.*Q8_0"):
-        check_full(Side(parts / "full.gguf", parts / "coarse.gguf"))
-
-
-def test_a_folder_of_quantised_weights_is_not_full_either(parts):
-    plain = write_small_folder(parts / "plain")
-    check_full(Side(plain))
-    coarse = write_small_folder(parts / "coarse", quantization={"bits": 4, "group_size": 32})
-    with pytest.raises(WeightsError, match="quantised"):
-        check_full(Side(coarse))
-    bytes_only = write_small_folder(parts / "bytes")
-    save_file({"w.weight": np.zeros((4, 4), np.uint32)}, bytes_only / "model.safetensors")
-    with pytest.raises(WeightsError, match=r"w\.weight.*U32"):
-        check_full(Side(bytes_only))
 
 
 def test_a_record_of_weights_held_against_themselves_blesses_nothing(parts):
