@@ -31,6 +31,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Text = Annotated[str, Field(min_length=1)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+LEGAL_MASS_FLOOR = 0.05  # where nobody names another
 
 
 class _Model(BaseModel):
@@ -111,7 +112,7 @@ class AskedAs(_Model):
     contract: Text
     rubric: Sha256
     window: Annotated[int, Field(gt=0)] | None = None
-    legal_mass_floor: Share = 0.05  # where a record does not say it: verify's own default when records began
+    legal_mass_floor: Share = LEGAL_MASS_FLOOR  # where a record does not say it: what verify asked with then
 
 
 class Verified(_Model):

@@ -22,10 +22,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from aipsy_judge.errors import InputError
-from aipsy_judge.manifest import Base, Name, OperatingPoint, Share, Text
+from aipsy_judge.manifest import LEGAL_MASS_FLOOR, Base, Name, OperatingPoint, Share, Text
 from aipsy_judge.strict_yaml import load_yaml
 
-FLOOR = 0.05  # of legal mass, where nobody names another
 PathText = Annotated[str, Field(min_length=1)]
 
 
@@ -57,7 +56,7 @@ class Description(BaseModel):
     window: Annotated[int, Field(gt=0)] | None = None
     context_tokens: Annotated[int, Field(gt=0)] | None = None
     quantisation: Text | None = None
-    legal_mass_floor: Share = FLOOR
+    legal_mass_floor: Share = LEGAL_MASS_FLOOR
     run: PathText | None = None
     verify: PathText | None = None
     temperatures: dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]] | None = None

@@ -21,13 +21,12 @@ from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.contracts import CONTRACTS, load_contract
 from aipsy_judge.errors import EXIT_GATE, EXIT_OK
 from aipsy_judge.file_hash import file_sha256
-from aipsy_judge.manifest import AskedAs, Verified
+from aipsy_judge.manifest import LEGAL_MASS_FLOOR, AskedAs, Verified
 from aipsy_judge.rubric import DEFAULT_RUBRIC, load_rubric
 from aipsy_judge.strict_json import dumps
 
 from .asked import Task, take_units
 from .closeness import Near, near
-from .description import FLOOR
 from .drift import FlagDrift, Mass, MetricDrift, flag_drifts, legal_mass, metric_drifts, worst
 from .free_answers import Kind, Written, asked_for, kind_of
 from .full_weights import check_full, check_two
@@ -185,7 +184,11 @@ _WEIGHTS = click.Path(exists=True, path_type=Path)
 )
 @click.option("--budget", type=click.IntRange(1), default=512, show_default=True, help="Most tokens of a free answer.")
 @click.option(
-    "--floor", type=click.FloatRange(0, 1), default=FLOOR, show_default=True, help="Of legal mass, the judge's own."
+    "--floor",
+    type=click.FloatRange(0, 1),
+    default=LEGAL_MASS_FLOOR,
+    show_default=True,
+    help="Of legal mass, the judge's own.",
 )
 @click.option("--threads", type=click.IntRange(0), default=0, help="Threads; 0: all processors.")
 @click.option("--memory-gb", type=click.FloatRange(0.1), default=4.0, show_default=True, help="GiB for the cache.")

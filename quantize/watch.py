@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from aipsy_judge.backends.protocol import TokenBackend
 from aipsy_judge.errors import CapacityError
+from aipsy_judge.manifest import LEGAL_MASS_FLOOR
 from aipsy_judge.verdict import Verdict
 
 from .asked import Task, texts_of
 from .closeness import Kept, follow, keep, place
-from .description import FLOOR
 from .drift import verdicts
 from .free_answers import Written, write_answers
 from .side import Side, opened
@@ -28,7 +28,7 @@ class Settings:
 
     threads: int = 0
     budget: int = 512
-    floor: float = FLOOR
+    floor: float = LEGAL_MASS_FLOOR
     memory_gb: float = 4.0
 
 

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from aipsy_judge.atomic import write_pieces
 from aipsy_judge.errors import EXIT_GATE, EXIT_OK, InputError
+from aipsy_judge.manifest import LEGAL_MASS_FLOOR
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.strict_json import dumps, loads
+from aipsy_judge.strict_yaml import load_yaml
 from aipsy_judge.transcripts import to_dict
 
 from .data_files import conversation_paths, conversations
@@ -100,10 +104,13 @@ def legal_mass_floor(recipe: Recipe) -> float:
     """That of the judge's description, recipes/judges/NAME.yaml with the recipe's name; where there is none, that of a
     description which names none. Another one would prove nothing of what is shipped. InputError where the description
     is at fault."""
-    from quantize.description import FLOOR, load_description
-
     path = JUDGES / f"{recipe.name}.yaml"
-    return load_description(path).legal_mass_floor if path.is_file() else FLOOR
+    if not path.is_file():
+        return LEGAL_MASS_FLOOR
+    try:
+        return float(load_yaml(path.read_text(encoding="utf-8")).get("legal_mass_floor", LEGAL_MASS_FLOOR))
+    except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise InputError(f"no description of a judge: {error}", where=str(path)) from error
 
 
 def passed(folder: Path) -> bool:

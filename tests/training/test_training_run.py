@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from recipe_setup import FINE, Scores, items_of, lines, make_project, rating_rows, read_recipe, talk, write_ratings
 
 from aipsy_judge.errors import EXIT_INTERRUPTED, InputError
+from aipsy_judge.manifest import LEGAL_MASS_FLOOR
 from aipsy_judge.strict_json import loads
-from quantize.description import FLOOR
 from training import sample, targets
 from training.export import Job, export
 from training.export_verify import passed
@@ -261,7 +261,7 @@ def test_a_file_that_does_not_pass_is_kept_with_its_record_and_told(
     assert {m.folder.name: passed(m.folder) for m in made} == {"verify-Q8_0": True, "verify-Q4_K_M": False}
 
 
-@pytest.mark.parametrize(("described", "floor"), [(None, FLOOR), ("legal_mass_floor: 0.4", 0.4)])
+@pytest.mark.parametrize(("described", "floor"), [(None, LEGAL_MASS_FLOOR), ("legal_mass_floor: 0.4", 0.4)])
 def test_an_export_proves_the_floor_of_legal_mass_that_the_judge_of_that_name_ships(
     trained: tuple[Recipe, Path, list[list[str]]], monkeypatch: pytest.MonkeyPatch, described: str | None, floor: float
 ) -> None:
