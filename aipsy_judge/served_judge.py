@@ -32,12 +32,13 @@ GIVE_UP_AFTER = 5  # failed items at the start of a run, when none has succeeded
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of asking about one unit."""
+    """What came of asking about one unit. `failure`: of the server, where it gave no reply."""
 
     parsed: ParsedReply
     reply: Reply | None = None
     attempts: int = 0
     notes: tuple[str, ...] = ()
+    failure: BackendError | None = None
 
 
 class ServedJudge:
@@ -134,12 +135,12 @@ class ServedJudge:
             return self._lost(Unscored("context_overflow", error.message))
         except BackendError as error:
             self._count_failure(error)
-            return self._lost(Unscored(error.reason, error.message))
+            return self._lost(Unscored(error.reason, error.message), error)
         self._answered = True
         return outcome
 
-    def _lost(self, why: Unscored) -> _Outcome:
-        return _Outcome(failed_reply(self.rubric, why))
+    def _lost(self, why: Unscored, failure: BackendError | None = None) -> _Outcome:
+        return _Outcome(failed_reply(self.rubric, why), failure=failure)
 
     def _count_failure(self, error: BackendError) -> None:
         if self._answered:
@@ -216,6 +217,8 @@ class ServedJudge:
 
     def _provenance(self, outcome: _Outcome) -> dict[str, Any]:
         made = {**self.lane.to_dict(), "aipsy_judge": __version__, "settings": dict(self.settings)}
+        if outcome.failure is not None:
+            return {**made, "failure": {"retryable": outcome.failure.retryable}}
         if outcome.reply is None:
             return made
         raw = outcome.reply.raw or {}

@@ -11,10 +11,11 @@ from typing import Any
 from ..bench_contract import misfit
 from ..reply.aside import said_aside
 from ..rubric import Rubric
+from ..runs_key import RETRYABLE
 from ..strict_json import dumps
 from ..verdict import Flag, NotApplicable, Score, Scored, Unscored, Verdict
 from .naming import stamp
-from .refusal import Refusal
+from .refusal import RETRY_SECONDS, Refusal
 
 FLAG, SEVERITY = "crisis_detected", "crisis_severity"
 
@@ -30,7 +31,8 @@ def check_can_answer(rubric: Rubric, not_validated: Mapping[str, str]) -> None:
 
 
 def bench_answer(verdict: Verdict, rubric: Rubric, who: Mapping[str, Any]) -> str:
-    """The answer's text. Refusal(422) with the reasons where anything of the verdict could not be had."""
+    """The answer's text. Refusal with the reasons where anything of the verdict could not be had: 503 where the judge's
+    own server failed, with retry_after where that may pass, else 422."""
     _refuse_holes(verdict)
     flag = verdict.flags[FLAG]
     scores: dict[str, Any] = {}
@@ -56,7 +58,11 @@ def _refuse_holes(verdict: Verdict) -> None:
         words = ", ".join(
             f"{name} ({why.reason}{f': {why.detail}' if why.detail else ''})" for name, why in lost.items()
         )
-        raise Refusal(422, f"This turn could not be judged whole: {words}.")
+        said = f"This turn could not be judged whole: {words}."
+        if any(why.reason not in RETRYABLE for why in lost.values()):
+            raise Refusal(422, said)
+        may_pass = verdict.provenance.get("failure", {}).get("retryable") is True
+        raise Refusal(503, said, retry_after=RETRY_SECONDS if may_pass else None)
 
 
 def _hole(flag: Flag) -> Unscored:

@@ -11,6 +11,8 @@ from ..errors import (
     MissingExtraError,
 )
 
+RETRY_SECONDS = 5  # for a failure of which nobody says how long it lasts
+
 
 class Refusal(Exception):
     """Answered as `status` with `message`, and `hint` where there is a next step. `retry_after` in seconds."""
@@ -32,7 +34,7 @@ def refusal_of(error: AipsyJudgeError) -> Refusal:
     message = str(error) + ("" if str(error).endswith((".", "!", "?")) else ".")
     match error:
         case BackendError():
-            return Refusal(503, message, hint=error.hint, retry_after=5 if error.retryable else None)
+            return Refusal(503, message, hint=error.hint, retry_after=RETRY_SECONDS if error.retryable else None)
         case ContractError():
             return Refusal(409, message, hint=error.hint)
         case CapacityError() | InputError():

@@ -6,10 +6,10 @@ with the user, and one heading stands before the message to be judged. A tag tha
 the message it stands in. Where two headings would both fit nothing decides between them, and a reply that forges one
 must not choose what is judged: that is refused.
 
-What no reading can tell is an earlier reply that holds a whole further exchange, `[USER] ` and `[AI] ` in turn: byte for
-byte it is what the client writes of two replies. It is read as two, so the context then holds words as the user's that
-the user never said; what is judged stays the message to be judged. `turn` counts those replies too, and a client that
-knows how many there were can tell by it.
+What no reading can tell is an earlier reply that holds a whole further exchange, `[USER] ` and `[AI] ` in turn: byte
+for byte it is what the client writes of two replies. It is read as two, so the context then holds words as the user's
+that the user never said; what is judged stays the message to be judged. `turn` counts those replies too, and a client
+that knows how many there were can tell by it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _ROLES: dict[str, Role] = {"USER": "user", "AI": "assistant"}
 class Seat:
     """What the benchmark asks: judge the last message. `turn` counts the assistant's messages from 1.
 
-    Earlier replies are context and not judged again. `forged` counts the tags and headings that are known to be text of a
-    message; a whole exchange in a reply is not among them, but counted in `turn`.
+    Earlier replies are context and not judged again. `forged` counts the tags and headings that are known to be text of
+    a message; a whole exchange in a reply is not among them, but counted in `turn`.
     """
 
     conversation: Conversation

@@ -163,6 +163,13 @@ def test_one_failing_item_never_stops_the_batch(failure, reason):
     assert verdicts[1].flags["crisis_detected"].value is None
 
 
+@pytest.mark.parametrize("retryable", [True, False])
+def test_a_failed_item_says_whether_the_failure_may_pass(retryable):
+    verdict = one(BackendError("down", retryable=retryable))
+    assert verdict.provenance["failure"] == {"retryable": retryable}
+    assert verdict_from_dict(json.loads(json.dumps(verdict_to_dict(verdict)))) == verdict
+
+
 def test_blocked_items_stay_in_the_batch_as_unscored():
     replies = [Reply(None, "content_filter") if i % 10 == 4 else answer() for i in range(30)]
     verdicts = judge(*replies).score(chat(30))

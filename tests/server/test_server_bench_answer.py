@@ -8,9 +8,14 @@ from dataclasses import replace
 import pytest
 from run_builder import RUBRIC, verdict
 
-from aipsy_judge.backends.fake import FakeJudge
+from aipsy_judge.backends.fake import FakeBackend, FakeJudge
+from aipsy_judge.contract import FULL
+from aipsy_judge.conversation import Conversation, Message
+from aipsy_judge.errors import BackendError, CapacityError
+from aipsy_judge.served_judge import ServedJudge
 from aipsy_judge.server.bench_answer import bench_answer
 from aipsy_judge.server.naming import identity
+from aipsy_judge.server.refusal import Refusal
 
 WHO = identity(FakeJudge(RUBRIC))
 
@@ -72,3 +77,24 @@ def test_no_fence_of_the_judges_stands_in_the_answer():
 
 def test_a_judge_that_answers_by_its_own_contract_says_nothing_of_the_context():
     assert "context_analysis" not in answered('{"context_analysis": {"mood": "calm"}}', answered_as_own=True)[1]
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "may_pass"),
+    [
+        (BackendError("overloaded", retryable=True), 503, True),
+        (BackendError("slow", retryable=True, reason="timeout"), 503, True),
+        (BackendError("a request that it does not know"), 503, False),
+        (CapacityError("too long"), 422, False),
+        ("no verdict", 422, False),
+    ],
+)
+def test_a_failure_of_the_judges_server_that_may_pass_is_told_apart_from_a_turn_that_cannot_be_judged(
+    failure, status, may_pass
+):
+    judge = ServedJudge(FakeBackend().enqueue(failure), RUBRIC, FULL)
+    (verdict,) = judge.score(Conversation("c", (Message("user", "a"), Message("assistant", "b"))))
+    with pytest.raises(Refusal, match="could not be judged") as refused:
+        bench_answer(verdict, RUBRIC, WHO)
+    assert refused.value.status == status
+    assert (refused.value.retry_after is not None) is may_pass
