@@ -33,6 +33,11 @@ HEARTBEAT_SECONDS = 15.0  # a proxy in between takes a silent connection for a d
 
 
 class ScoreMessage(Wire):
+    """A message of this project's own form. A misspelt `spoken` passed over would have context judged, and a tool call
+    passed over would not be in the text that a file's reader gives: both are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     spoken: bool = True

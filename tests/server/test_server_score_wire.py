@@ -77,6 +77,15 @@ def test_a_field_that_is_not_known_is_refused_since_it_would_be_taken_for_kept(s
         assert server.post("/v1/score", {"messages": ASSISTANT, **more}).status_code == 400
 
 
+@pytest.mark.parametrize(
+    "more", [{"spokn": False}, {"tool_calls": [{"function": {"name": "search"}}]}, {"function_call": {"name": "f"}}]
+)
+def test_a_field_of_a_message_that_is_not_known_is_refused_since_files_may_read_it(server, more):
+    answer = server.post("/v1/score", {"messages": [*ASSISTANT, {**ASSISTANT[1], **more}]})
+    assert answer.status_code == 400
+    assert f"messages.2.{next(iter(more))}" in answer.json()["error"]["message"]
+
+
 def test_a_conversation_without_an_assistant_is_refused(server):
     assert server.post("/v1/score", {"messages": ASSISTANT[:1]}).status_code == 422
 
