@@ -39,7 +39,7 @@ async def asked_of(address: str, model: str, chat: Chat, *, token: str | None, s
             httpx.AsyncClient(timeout=seconds or ANSWER_SECONDS, trust_env=not is_loopback(address)) as client,
             client.stream("POST", f"{address}/api/chat", json=body, headers=headers) as answer,
         ):
-            return _read(address, answer.status_code, await _received(address, answer))
+            return _read(address, answer, await _received(address, answer))
     except httpx.HTTPError as error:
         raise BackendError(
             f"the judge's server does not answer: {type(error).__name__}",
@@ -58,13 +58,13 @@ async def _received(address: str, answer: httpx.Response) -> bytes:
     return bytes(received)
 
 
-def _read(address: str, status: int, received: bytes) -> Answer:
+def _read(address: str, answer: httpx.Response, received: bytes) -> Answer:
     try:
         data = loads(received)
     except ValueError:
         data = None
-    if status != httpx.codes.OK:
-        raise _error(address, status, data)
+    if answer.status_code != httpx.codes.OK:
+        raise _error(address, answer, data)
     message = data.get("message") if isinstance(data, Mapping) else None
     text = message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(text, str) or "error" in data:
@@ -86,7 +86,10 @@ def _count(value: Any) -> int:
     return value if type(value) is int and value >= 0 else 0
 
 
-def _error(address: str, status: int, data: Any) -> AipsyJudgeError:
+def _error(address: str, answer: httpx.Response, data: Any) -> AipsyJudgeError:
+    """A 503 without Retry-After is the server's word that the failure lasts; Inspect retries without end."""
+    status = answer.status_code
+    may_pass = status in (429, 502, 504) or (status == 503 and "retry-after" in answer.headers)
     said = data.get("error") if isinstance(data, Mapping) else None
     message = f"HTTP {status}: {said if isinstance(said, str) else 'no reason given'}"
     match status:
@@ -97,4 +100,6 @@ def _error(address: str, status: int, data: Any) -> AipsyJudgeError:
         case 400 | 413 | 422:
             return InputError(message, where=address)
         case _:
-            return BackendError(message, where=address, retryable=status in (429, 502, 503, 504))
+            return BackendError(
+                message, where=address, retryable=status in (429, 502, 504) or (status == 503 and may_pass)
+            )

@@ -69,11 +69,19 @@ def test_an_answer_without_end_is_given_up(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "retryable"), [(503, BackendError, True), (500, BackendError, False), (422, InputError, False)]
+    ("status", "headers", "kind", "retryable"),
+    [
+        (503, {"Retry-After": "5"}, BackendError, True),
+        (503, {}, BackendError, False),  # what lasts, such as a judge that could not be loaded
+        (429, {}, BackendError, True),
+        (502, {}, BackendError, True),
+        (500, {"Retry-After": "5"}, BackendError, False),
+        (422, {}, InputError, False),
+    ],
 )
-def test_a_status_is_told_as_the_error_that_it_is(status, kind, retryable):
+def test_a_status_is_told_as_the_error_that_it_is(status, headers, kind, retryable):
     with pytest.raises(kind, match=f"HTTP {status}: no") as error:
-        asked((status, {"error": "no"}))
+        asked((status, {"error": "no"}, headers))
     assert error.value.retryable is retryable
 
 
