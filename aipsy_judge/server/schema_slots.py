@@ -52,6 +52,8 @@ def compile_schema(schema: Mapping[str, Any]) -> list[Part]:
         raise refused("#", "leaves nothing to judge: no place in it has two legal answers")
     if free > MOST_PARTS:
         raise refused("#", f"has {free} places; {MOST_PARTS} are answered at most")
+    if isinstance(parts[-1], Slot):  # an option is read with what follows it, and nothing would
+        raise refused("#", "asks for a bare value", "Make it a property of an object.")
     return parts
 
 

@@ -51,7 +51,8 @@ def nested(inner):
     )
 
 
-SCHEMAS = st.recursive(leaves(), nested, max_leaves=8).map(
+ANY_ROOT = st.recursive(leaves(), nested, max_leaves=8)
+SCHEMAS = ANY_ROOT.map(
     lambda inner: {"type": "object", "properties": {"x": inner, "sure": {"type": "boolean"}}, "$defs": {"level": LEVEL}}
 )
 
@@ -75,6 +76,37 @@ def test_every_answer_that_can_be_chosen_is_valid_under_the_schema(schema, data)
                 )
                 written += json.dumps(text, ensure_ascii=False)[1:-1]
     jsonschema.validate(json.loads(written), schema)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ANY_ROOT)
+def test_a_root_of_any_kind_becomes_an_answer_with_an_end_of_its_own_or_is_refused(root):
+    said = "#"
+    try:
+        parts = compile_schema({**root, "$defs": {"level": LEVEL}})
+        assert isinstance(parts[-1], str)
+        assert any(not isinstance(p, str) for p in parts)
+    except Refusal as refused:
+        said = refused.message
+    assert "#" in said
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        {"enum": ["a", "b"]},
+        {"type": "boolean"},
+        LEVEL,
+        {"type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.5},
+        {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True},
+        {"anyOf": [LEVEL, {"type": "null"}]},
+    ],
+)
+def test_a_bare_value_as_the_whole_answer_is_refused_with_what_to_do(root):
+    with pytest.raises(Refusal, match=r"answered: # .*bare value") as refused:
+        compile_schema(root)
+    assert (refused.value.status, refused.value.hint is not None) == (422, True)
+    assert compile_schema({"type": "object", "properties": {"x": root}})
 
 
 def test_the_answer_is_written_as_models_write_json():
