@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from aipsy_judge.errors import InputError
 
 from .backbone import backbone, hidden_states
-from .collate import Batch
+from .collate import Batch, collate
 from .rows import Row
 
 _LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
@@ -34,7 +35,8 @@ class KeptTrunk:
     """`hidden_states` for rows that are shown again and again.
 
     Raises InputError where nothing lies below the adapter, the model's layers reach further down than to the state
-    that enters them, or the states of `rows` would take more than half of `memory_gb` (GB, 1e9 bytes).
+    that enters them, what is made of a kept row is not what is made of it computed, or the states of `rows` would take
+    more than half of `memory_gb` (GB, 1e9 bytes).
     """
 
     def __init__(self, model: nn.Module, rows: Sequence[Row], memory_gb: float) -> None:
@@ -61,6 +63,25 @@ class KeptTrunk:
                 hint="Set it to false, or memory.host_gb to what the machine has.",
             )
         self._kept: dict[int, Tensor] = {}
+        self._check_same(model, min(rows, key=lambda row: len(row.tokens)), found.head.device)
+
+    def _check_same(self, model: nn.Module, row: Row, device: torch.device) -> None:
+        """States enter where embeddings do, and some models change what enters there once more: they scale it."""
+        batch, training = collate([row], 0).to(device), model.training
+        model.eval()  # the same both times, whatever is left out at random
+        try:
+            with torch.no_grad():
+                computed, kept = (self.hidden_states(model, batch, [0], [len(row.tokens)]).float() for _ in range(2))
+        finally:
+            model.train(training)
+            self._kept.clear()
+        # alike to the bit on a CPU; sums of experts on CUDA are not made in one order
+        if not float((kept - computed).norm()) < 0.01 * float(computed.norm()):
+            raise InputError(
+                "this model makes something else of states that were kept",
+                where="train.keep_trunk",
+                hint="It scales what enters in place of embeddings. Set it to false.",
+            )
 
     def hidden_states(self, model: nn.Module, batch: Batch, shown: Sequence[int], lengths: Sequence[int]) -> Tensor:
         """(B, T, H) as backbone.hidden_states. shown, lengths (B,): which rows these are, and their tokens."""

@@ -13,6 +13,7 @@ from aipsy_judge.errors import WeightsError
 
 from .backbone import backbone, hidden_states, logits_of
 from .collate import collate
+from .own_logits import check_own_logits
 from .quiet import without_progress
 from .rows import RowTree, Target
 from .towers import OTHER_TOWERS
@@ -28,7 +29,8 @@ def load_base(folder: Path, *, precision: str, device: torch.device, base_bits: 
     precision  "bf16" or "fp32": what the weights are kept in, whatever the files hold
     base_bits  4: NF4, with the experts of `on_host` layers in the machine's memory (Gemma 4)
 
-    Raises WeightsError where a tensor is missing or of another shape, or branches of a row would see each other.
+    Raises WeightsError where a tensor is missing or of another shape, the model's logits are not its head times its
+    states (soft-capped where its config says so), or branches of a row would see each other.
     """
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     if base_bits == 4:
@@ -38,6 +40,7 @@ def load_base(folder: Path, *, precision: str, device: torch.device, base_bits: 
     else:
         model = _load(folder, dtype, device)
     model.requires_grad_(False)
+    check_own_logits(model, folder)
     _check_branches_apart(model, folder)
     return model
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from aipsy_judge.errors import InputError
 from training.backbone import hidden_states
@@ -22,7 +22,11 @@ UPPER = r"model\.layers\.[23]\.self_attn\.(q|o)_proj"
 def model(modules: str = UPPER, **config: Any) -> Any:
     torch.manual_seed(1)
     shape = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "num_hidden_layers": 4}
-    base = LlamaForCausalLM(LlamaConfig(vocab_size=64, **shape, **config)).requires_grad_(False)
+    return with_adapter(LlamaForCausalLM(LlamaConfig(vocab_size=64, **shape, **config)), modules)
+
+
+def with_adapter(base: Any, modules: str = UPPER) -> Any:
+    base.requires_grad_(False)
     adapted = adapt(base, Lora(rank=4, modules=modules), 14)
     for name, weight in adapted.named_parameters():
         if "lora_B" in name:
@@ -95,3 +99,16 @@ def test_rows_of_unlike_length_kept_from_different_batches_are_what_each_is_alon
 def test_where_nothing_can_be_kept_it_is_said(judge: Any, memory_gb: float, said: str) -> None:
     with pytest.raises(InputError, match=said):
         KeptTrunk(judge(), rows(), memory_gb)
+
+
+@pytest.mark.parametrize(("multiplier", "fits"), [(1.0, True), (12.0, False)])
+def test_a_model_that_scales_what_enters_in_place_of_embeddings_is_refused(multiplier: float, fits: bool) -> None:
+    torch.manual_seed(1)
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "num_hidden_layers": 4}
+    judge = with_adapter(GraniteForCausalLM(GraniteConfig(vocab_size=64, embedding_multiplier=multiplier, **shape)))
+    if fits:
+        assert KeptTrunk(judge, rows(), memory_gb=1).first == 2
+        assert judge.training
+        return
+    with pytest.raises(InputError, match="something else of states that were kept"):
+        KeptTrunk(judge, rows(), memory_gb=1)
