@@ -9,11 +9,12 @@ anything else     refused: this is no chat model, and free text would look like 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..judge import Judge
 from ..local_judge import LocalJudge
+from ..strict_json import whole_characters
 from .bench_answer import bench_answer, check_can_answer
 from .naming import identity
 from .refusal import Refusal
@@ -63,6 +64,8 @@ class Answer:
 
 async def answer(served: Served, chat: Chat, gone: Gone) -> Answer:
     """Raises Refusal, or Cancelled where the client is `gone`."""
+    # JSON can hold half of an emoji, UTF-8 cannot: it is read as the readers of files read it.
+    chat = replace(chat, messages=tuple(Said(m.role, whole_characters(m.text)) for m in chat.messages))
     if not chat.messages:
         return await _load(served, gone)
     if chat.schema is not None:

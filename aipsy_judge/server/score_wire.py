@@ -14,9 +14,9 @@ from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from ..conversation import Conversation, Message, Role
+from ..conversation import Conversation, Message
 from ..errors import AipsyJudgeError
-from ..strict_json import dumps
+from ..strict_json import dumps, whole_characters
 from ..verdict import Verdict, verdict_to_dict
 from .disconnect import gone
 from .naming import identity
@@ -66,7 +66,7 @@ async def score(request: Request) -> Response:
     data = await read_body(request)
     served, body = served_by(request), checked(ScoreBody, data)
     _check_lane(served, body)
-    conversation = Conversation(body.id, tuple(Message(_role(m), m.content, m.spoken) for m in body.messages))
+    conversation = Conversation(body.id, tuple(_message(m) for m in body.messages))
     if not conversation.turns:
         raise Refusal(422, "The conversation has no message of an assistant: there is nothing to judge.")
     if len(conversation.turns) > MOST_TURNS:
@@ -84,8 +84,9 @@ async def score(request: Request) -> Response:
     return reply({"judge": identity(served.judge), "id": conversation.id, "verdicts": verdicts, **_end(judged)})
 
 
-def _role(message: ScoreMessage) -> Role:
-    return message.role
+def _message(message: ScoreMessage) -> Message:
+    """As a file's reader gives it: half of an emoji, which JSON can hold and UTF-8 cannot, is replaced."""
+    return Message(message.role, whole_characters(message.content), message.spoken)
 
 
 def _check_lane(served: Served, body: ScoreBody) -> None:

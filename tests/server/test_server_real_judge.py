@@ -223,6 +223,22 @@ def test_a_schema_is_answered_whole_and_legally_the_same_over_all_wires(compact,
     assert all(0 < r["confidence"] <= 1 for r in readings.values())
 
 
+@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
+def test_half_an_emoji_in_a_prompt_is_read_as_the_sign_for_what_cannot_be_read(compact, path):
+    schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+    form = {"type": "json_schema", "json_schema": {"name": "form", "schema": schema, "strict": True}}
+    answers = []
+    with at_work(compact) as work:
+        for half in ("\ud83d", "\ufffd"):
+            messages = [{"role": "user", "content": f"User: I failed {half}"}]
+            body = {"model": "aipsy-judge", "messages": messages, "stream": False}
+            body |= {"format": schema} if path == "/api/chat" else {"response_format": form}
+            answers.append(work.client.post(path, content=json.dumps(body)))
+    assert [a.status_code for a in answers] == [200, 200]
+    first, second = (a.json()["aipsy_judge"]["readings"] for a in answers)
+    assert first == second
+
+
 def test_between_schema_prompts_the_judge_itself_says_what_it_said_before(full, expected, bench_prompt):
     with at_work(full, answer_as_own=True) as work:
         for said, turn, verdict in expected[:2]:

@@ -55,6 +55,17 @@ def test_the_seat_answers_a_bare_object_with_real_booleans_and_the_reasoning_las
     assert "contract fake, answered by its own contract" in data["reasoning"]
 
 
+def test_half_an_emoji_is_hashed_and_judged_as_the_files_are_read(server, bench_prompt):
+    talk = Conversation("t", (Message("user", "I failed \ufffd"), Message("assistant", "That hurts \U0001f614\ufffd")))
+    said = ["I failed \ud83d", "That hurts \ud83d\ude14\ud83d"]
+    body = bench_body(bench_prompt, bench_text([("USER", said[0])], said[1]))
+    seat = server.client.post("/api/chat", content=json.dumps(body)).json()
+    assert seat["aipsy_judge"]["content_hash"] == talk.content_hash
+    messages = [{"role": "user", "content": said[0]}, {"role": "assistant", "content": said[1]}]
+    own = server.client.post("/v1/score", content=json.dumps({"messages": messages})).json()
+    assert [v["content_hash"] for v in own["verdicts"]] == [talk.content_hash]
+
+
 def test_identical_requests_are_answered_identically_and_others_otherwise(server, bench_prompt):
     def content(target):
         body = bench_body(bench_prompt, bench_text(TALK, target))
