@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..bench_contract import SYSTEM_SHA256
@@ -26,6 +25,7 @@ from .refusal import Refusal
 _HISTORY = "CONVERSATION HISTORY:\n"
 _TARGET = "\n\nTARGET MESSAGE TO EVALUATE:\n[AI] "
 MOST_HEADINGS = 32  # each is tried, in a text that may be long
+MOST_TAGS = 10_000  # tagged lines; the benchmark's talks have some dozens
 _TAG = re.compile(r"^\[(USER|AI)\] ", re.MULTILINE)
 _ROLES: dict[str, Role] = {"USER": "user", "AI": "assistant"}
 
@@ -54,7 +54,10 @@ def read_seat(text: str) -> Seat:
         raise Refusal(422, "The system prompt is the benchmark's, but the user message does not have its layout.")
     if text.count(_TARGET) > MOST_HEADINGS:
         raise Refusal(422, f"The user message holds more than {MOST_HEADINGS} headings of the layout.")
-    readings = list(_readings(text[len(_HISTORY) - 1 :]))
+    body = text[len(_HISTORY) - 1 :]  # with the newline before it
+    if body.count("\n[USER] ") + body.count("\n[AI] ") > MOST_TAGS:
+        raise Refusal(422, f"The user message holds more than {MOST_TAGS} lines of the layout.")
+    readings = _readings(body)
     if not readings:
         raise Refusal(422, "The user message holds no history that ends with the user and one message to evaluate.")
     if len(readings) > 1:
@@ -63,41 +66,56 @@ def read_seat(text: str) -> Seat:
             f"Where the message to evaluate begins can be read in {len(readings)} ways: a message imitates the layout.",
             hint="Judge the conversation with `aipsy-judge score` or POST /v1/score, where messages are kept apart.",
         )
-    return readings[0]
+    return _seat(body, readings[0])
 
 
-def _readings(text: str) -> Iterator[Seat]:
-    """One for every heading before which the history ends with the user. `text` begins with the newline before it."""
-    for found in re.finditer(re.escape(_TARGET), text):
-        history, inside = _history(text[1 : found.start()])
-        if history and history[-1].role == "user":
-            target = text[found.end() :]
-            forged = inside + len(_TAG.findall(target)) + text.count(_TARGET) - 1
-            turn = 1 + sum(m.role == "assistant" for m in history)
-            yield Seat(_conversation(history, target), turn, forged)
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A heading, the tags before it that are the client's own, and how many of the others are text."""
+
+    heading: re.Match[str]
+    kept: tuple[re.Match[str], ...]
+    inside: int
 
 
-def _history(text: str) -> tuple[list[Message], int]:
-    """The messages, and how many tags in them are text.
+def _readings(text: str) -> list[_Reading]:
+    """One for every heading before which the history ends with the user, all in one pass over the tags.
 
     Users' turns are the benchmark's own script; what is not to be trusted is the assistant's replies. So a second
     `[AI]` in a row is part of the reply, and of several `[USER]` in a row behind a reply the last is the real one.
     """
     tags = list(_TAG.finditer(text))
-    if not tags or tags[0].start() != 0:
-        return [], 0
+    if not tags or tags[0].start() != 1:
+        return []
+    found: list[_Reading] = []
     kept: list[re.Match[str]] = []
-    for tag in tags:
-        if not kept or tag.group(1) != kept[-1].group(1):
-            kept.append(tag)
-        elif tag.group(1) == "USER" and len(kept) > 1:
-            kept[-1] = tag
-    ends = [t.start() - 1 for t in kept[1:]] + [len(text)]
-    messages = [
+    read = 0
+    for heading in re.finditer(re.escape(_TARGET), text):
+        while read < len(tags) and tags[read].end() <= heading.start():
+            _keep(kept, tags[read])
+            read += 1
+        if kept and kept[-1].group(1) == "USER":
+            found.append(_Reading(heading, tuple(kept), read - len(kept)))
+    return found
+
+
+def _keep(kept: list[re.Match[str]], tag: re.Match[str]) -> None:
+    if not kept or tag.group(1) != kept[-1].group(1):
+        kept.append(tag)
+    elif tag.group(1) == "USER" and len(kept) > 1:
+        kept[-1] = tag
+
+
+def _seat(text: str, reading: _Reading) -> Seat:
+    start, target = reading.heading.start(), text[reading.heading.end() :]
+    ends = [t.start() - 1 for t in reading.kept[1:]] + [start]
+    history = [
         Message(_ROLES[t.group(1)], text[t.end() : end], spoken=t.group(1) == "USER")
-        for t, end in zip(kept, ends, strict=True)
+        for t, end in zip(reading.kept, ends, strict=True)
     ]
-    return messages, len(tags) - len(kept)
+    forged = reading.inside + len(_TAG.findall(target)) + text.count(_TARGET) - 1
+    turn = 1 + sum(m.role == "assistant" for m in history)
+    return Seat(_conversation(history, target), turn, forged)
 
 
 def _conversation(history: list[Message], target: str) -> Conversation:

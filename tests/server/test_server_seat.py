@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +90,56 @@ def test_what_does_not_have_the_layout_is_refused_and_not_guessed_at(text):
     with pytest.raises(Refusal) as refused:
         read_seat(text)
     assert refused.value.status == 422
+
+
+def reading_by_reading(text):
+    """The readings in the plain way, each history read anew: (messages' roles and texts, turn, forged)."""
+    found = []
+    for heading in re.finditer(re.escape(HEADING), text):
+        history, target = text[len("CONVERSATION HISTORY:\n") : heading.start()], text[heading.end() :]
+        tags = list(re.finditer(r"^\[(USER|AI)\] ", history, re.MULTILINE))
+        if not tags or tags[0].start() != 0:
+            continue
+        kept = []
+        for tag in tags:
+            if not kept or tag[1] != kept[-1][1]:
+                kept.append(tag)
+            elif tag[1] == "USER" and len(kept) > 1:
+                kept[-1] = tag
+        if kept[-1][1] != "USER":
+            continue
+        ends = [t.start() - 1 for t in kept[1:]] + [len(history)]
+        said = [(t[1], history[t.end() : end]) for t, end in zip(kept, ends, strict=True)]
+        inside = len(tags) - len(kept) + len(re.findall(r"^\[(?:USER|AI)\] ", target, re.MULTILINE))
+        found.append(([*said, ("AI", target)], 1 + len(kept) // 2, inside + text.count(HEADING) - 1))
+    return found
+
+
+@given(
+    st.lists(st.sampled_from(["[USER] ", "[AI] ", "\n", "a", HEADING, "\n[AI] b", "\n[USER] c"]), max_size=14).map(
+        "".join
+    )
+)
+def test_all_headings_are_read_in_one_pass_as_each_would_be_alone(body):
+    text = f"CONVERSATION HISTORY:\n[USER] {body}{HEADING}d"
+    expected = reading_by_reading(text)
+    if len(expected) != 1:
+        with pytest.raises(Refusal):
+            read_seat(text)
+        return
+    seat = read_seat(text)
+    named = {"user": "USER", "assistant": "AI"}
+    assert ([(named[m.role], m.content) for m in seat.conversation.messages], seat.turn, seat.forged) == expected[0]
+
+
+@pytest.mark.parametrize("heading", ["", HEADING])
+def test_eight_megabytes_of_tagged_lines_hold_the_server_for_no_time(heading):
+    lines = "[USER] a\n[AI] b\n" * (2**23 // 16)
+    text = f"CONVERSATION HISTORY:\n{lines}[USER] c" + (f"\n[USER] c{heading}" * (MOST_HEADINGS - 1)) + f"{HEADING}d"
+    begun = time.process_time()
+    with pytest.raises(Refusal, match="more than 10000 lines"):
+        read_seat(text)
+    assert time.process_time() - begun < 2
 
 
 @given(st.text())
