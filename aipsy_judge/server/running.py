@@ -23,6 +23,7 @@ from .working import CallTask
 KEEP_ALIVE_SECONDS = 75
 HEADER_BYTES = 64 * 1024
 OTHER_CONNECTIONS = 256  # beside those whose requests wait: kept open by clients, or asking for a list of models
+BACKLOG = 512  # connections that wait to be taken, all of them while the judge is loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,11 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> Listening:
-    """Open the port, on both loopback addresses where the host is this machine's. Raises InputError."""
+    """Open the port, on both loopback addresses where the host is this machine's. Raises InputError.
+
+    From here on nobody else can have it, and who connects waits: answered once the server runs, cut off where the
+    sockets are closed instead.
+    """
     sockets = [_bound(host, port)]
     actual = sockets[0].getsockname()[1]
     if host in ("127.0.0.1", "localhost"):
@@ -80,7 +85,7 @@ def make_server(served: Served) -> Server:
         ws="none",
         lifespan="off",  # it has nothing to begin or end, and cut off by a second Ctrl-C tells a traceback
         proxy_headers=False,  # nothing here hangs on who a proxy says asks
-        backlog=512,
+        backlog=BACKLOG,
     )
     return Server(config, served)
 
@@ -112,8 +117,7 @@ def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind((host, port))
+        _take(opened, host, port)
     except OSError as error:
         opened.close()
         raise InputError(
@@ -124,6 +128,16 @@ def _bound(host: str, port: int) -> socket.socket:
     return opened
 
 
+def _take(opened: socket.socket, host: str, port: int) -> None:
+    """Bind and listen at once: a port that is only bound, others can bind too. Raises OSError."""
+    if sys.platform == "win32":  # SO_REUSEADDR there lets another program share the port
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+    else:  # a port whose last connections still linger
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    opened.bind((host, port))
+    opened.listen(BACKLOG)
+
+
 def _other_loopback(port: int) -> socket.socket | None:
     try:
         opened = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
@@ -131,8 +145,7 @@ def _other_loopback(port: int) -> socket.socket | None:
         return None
     try:
         opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(("::1", port))
+        _take(opened, "::1", port)
     except OSError:
         opened.close()
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import httpx
@@ -16,6 +17,7 @@ from aipsy_judge.backends.fake import FakeJudge
 from aipsy_judge.cli.serve import command
 from aipsy_judge.errors import InputError
 from aipsy_judge.server.guard import Guard, check_options
+from aipsy_judge.server.running import listen, make_served, make_server
 from aipsy_judge.server.serving import ServeOptions
 
 TALK = {"messages": [{"role": "user", "content": "I failed."}, {"role": "assistant", "content": "That hurts."}]}
@@ -161,6 +163,36 @@ def test_a_port_that_is_taken_is_one_clear_error():
         result = CliRunner().invoke(command, ["--judge", "fake", "--port", str(taken.getsockname()[1])])
     assert isinstance(result.exception, InputError)
     assert "--port" in result.exception.hint
+
+
+def test_a_port_is_taken_from_the_start_not_only_once_the_judge_is_loaded():
+    listening = listen("127.0.0.1", 0)
+    try:
+        for opened in listening.sockets:
+            host, port = opened.getsockname()[:2]
+            with pytest.raises(InputError, match="cannot be opened"):
+                listen(host, port)
+    finally:
+        for opened in listening.sockets:
+            opened.close()
+    again = listen("127.0.0.1", port)  # and given back
+    for opened in again.sockets:
+        opened.close()
+
+
+def test_who_asks_while_the_judge_loads_waits_and_is_answered_when_it_is_open():
+    listening = listen("127.0.0.1", 0)
+    server = make_server(make_served(FakeJudge(), ServeOptions(port=0, keep_prefix=False)))
+    with (
+        closing(socket.create_connection(listening.sockets[0].getsockname(), timeout=30)) as asking,
+        ThreadPoolExecutor(1) as running,
+    ):
+        asking.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        ended = running.submit(server.run, listening.sockets)
+        answer = b"".join(iter(lambda: asking.recv(4096), b""))
+        server.should_exit = True
+        ended.result(30)
+    assert answer.split()[1] == b"200"
 
 
 # -- sizes and speeds ----------------------------------------------------------------------------------------
