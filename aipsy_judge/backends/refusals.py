@@ -10,6 +10,7 @@ from .wire import Problem
 _TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size)|maximum context|available context|prompt is too long|too many (?:input )?tokens"
+    r"|input token count|`?inputs`? tokens \+|`?inputs`? must have less than"  # Google, Together and TGI
     r"|input (?:length|is too long)|exceeds? (?:the )?(?:model's )?(?:token|context)",
     re.IGNORECASE,
 )

@@ -179,8 +179,8 @@ def _problem(status: int, data: Any, received: bytes, retry_after_seconds: float
         error = {"message": error}
     message = error.get("message") or error.get("detail") or data.get("detail") or received.decode("utf-8", "replace")
     code = error.get("code")
-    if isinstance(code, int) and not isinstance(code, bool) and code >= 400:
-        status = code
+    if isinstance(code, int) and not isinstance(code, bool) and 400 <= code <= 599:
+        status = code  # other numbers are the provider's own, and say nothing in place of the status
     elif status < 400:
         status = 400  # an error told with status 200, and no better status named
     kind = code if isinstance(code, str) and code else error.get("type")

@@ -9,7 +9,8 @@ import pytest
 from loopback_server import completion, error, serving
 
 from aipsy_judge.backends import wire as wire_module
-from aipsy_judge.backends.wire import Patience, Wire
+from aipsy_judge.backends.refusals import is_too_long
+from aipsy_judge.backends.wire import Patience, Problem, Wire
 from aipsy_judge.errors import BackendError
 
 
@@ -35,6 +36,35 @@ def test_a_passing_failure_is_tried_again_with_growing_waits(status):
         assert client.post().problem is None
     assert client.waits == [1, 2]
     assert len(server.asked) == 3
+
+
+STATUSES = [(429, 1302, 429), (200, 1302, 400), (200, 503, 503), (400, 600, 400)]
+
+
+@pytest.mark.parametrize(("status", "code", "told"), STATUSES)
+    ("status", "code", "told"), [(429, 1302, 429), (200, 1302, 400), (200, 503, 503), (400, 600, 400)]
+)
+def test_only_a_code_that_is_an_http_status_of_failure_stands_in_for_the_status(status, code, told):
+    with serving((status, {"error": {"message": "no", "code": code}})) as (_, url):
+        problem = Client(url, retries=0).post().problem
+    assert problem.status == told
+    assert problem.retryable is (told in (429, 503))
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "too_long"),
+    [
+        (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs`", True),
+        (400, "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens", True),
+        (422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000", True),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", True),
+        (400, "max_tokens is too large: 9000. This model supports at most 4096 completion tokens", False),
+        (422, "Input validation error: `temperature` must be strictly positive", False),
+        (429, "You exceeded your quota: input token count per minute", False),
+    ],
+)
+def test_a_prompt_that_does_not_fit_is_known_by_the_words_of_many_servers(status, message, too_long):
+    assert is_too_long(Problem(status, message)) is too_long
 
 
 def test_tries_are_bounded():
