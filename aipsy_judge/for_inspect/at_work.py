@@ -16,6 +16,7 @@ from ..backends.server_name import parse_server_name
 from ..contracts import load_contract
 from ..errors import AipsyJudgeError, BackendError, ContractError, InputError
 from ..judge import JudgeOptions, Rationale
+from ..local_judge import LocalJudge
 from ..open_local import settle
 from ..opening import check_no_adapter, is_served, open_judge
 from ..rubric import DEFAULT_RUBRIC, Rubric, load_rubric
@@ -108,10 +109,11 @@ def error_of(refusal: Refusal) -> AipsyJudgeError:
 
 
 def close_all() -> None:
-    """Close every judge; asked again, one is opened anew."""
+    """Close every judge; asked again, one is opened anew. One on another server, which may not answer for long, is not
+    waited for."""
     with _opening:
         for served in _open.values():
-            served.scheduler.stop(grace_seconds=0)
+            served.scheduler.stop(grace_seconds=0, leave=not isinstance(served.judge, LocalJudge))
             served.judge.close()
         _open.clear()
 
