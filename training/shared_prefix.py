@@ -19,23 +19,31 @@ def joined(rows: Iterable[Row], max_tokens: int) -> list[Row]:
     Each token's path from the first is what it was, and so is each target but for its weight: how often a row is
     shown becomes a factor of it, since the rows of a tree are shown together.
     """
+    rows = list(rows)
+    opening = _opening([row.tokens[: row.prompt_tokens] for row in rows])
     trees: list[_Joint] = []
+    alike: dict[tuple[int, ...], list[_Joint]] = {}  # by the token after the opening: others share nothing more
     for row in rows:
-        fits = [(tree.shared(row), tree) for tree in trees if tree.shared(row) and tree.room(row) <= max_tokens]
+        near = alike.setdefault(row.tokens[: row.prompt_tokens][opening : opening + 1], [])
+        shares = [(tree.shared(row), tree) for tree in near]
+        fits = [(shared, tree) for shared, tree in shares if shared and tree.room(row, shared) <= max_tokens]
         if fits:
             max(fits, key=lambda pair: pair[0])[1].add(row)
         else:
-            trees.append(_Joint(row))
+            near.append(_Joint(row, opening))
+            trees.append(near[-1])
     return [tree.row() for tree in trees]
 
 
 class _Joint:
-    """A tree in the making. Two rows belong together only where they share a good part of the shorter's prompt:
-    the words that open every prompt alone are not worth a joint mask."""
+    """A tree in the making. Two rows belong together only where they share a good part of the shorter's prompt, and
+    of what is left of it without the tokens that open every prompt (`opening`): a contract's words alone, be they a
+    whole rubric, make no conversation."""
 
-    _WORTH = 0.5
+    _WORTH, _OWN = 0.5, 0.25
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, opening: int) -> None:
+        self._opening = opening
         self._tree = RowTree()
         self._targets: list[Target] = []
         self._names: list[str] = []
@@ -46,11 +54,13 @@ class _Joint:
         """Tokens of the row's prompt that the tree holds; 0 where they are too few to be worth it."""
         prompt = row.tokens[: row.prompt_tokens]
         common, other = max((_common(prompt, known), len(known)) for known in self._prompts)
-        return common if common >= self._WORTH * min(len(prompt), other) else 0
+        shorter, own = min(len(prompt), other), common - self._opening
+        worth = own > 0 and common >= self._WORTH * shorter and own >= self._OWN * (shorter - self._opening)
+        return common if worth else 0
 
-    def room(self, row: Row) -> int:
+    def room(self, row: Row, shared: int) -> int:
         """Tokens of the tree with the row in it, at most."""
-        return len(self._tree.tokens) + len(row.tokens) - self.shared(row)
+        return len(self._tree.tokens) + len(row.tokens) - shared
 
     def add(self, row: Row) -> None:
         place: list[int] = []
@@ -62,6 +72,11 @@ class _Joint:
 
     def row(self) -> Row:
         return self._tree.row(" ".join(self._names), self._targets)
+
+
+def _opening(prompts: Sequence[tuple[int, ...]]) -> int:
+    """Tokens that all prompts begin with: the first and the last in order share what all share."""
+    return _common(min(prompts), max(prompts)) if prompts else 0
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
