@@ -42,8 +42,6 @@ STATUSES = [(429, 1302, 429), (200, 1302, 400), (200, 503, 503), (400, 600, 400)
 
 
 @pytest.mark.parametrize(("status", "code", "told"), STATUSES)
-    ("status", "code", "told"), [(429, 1302, 429), (200, 1302, 400), (200, 503, 503), (400, 600, 400)]
-)
 def test_only_a_code_that_is_an_http_status_of_failure_stands_in_for_the_status(status, code, told):
     with serving((status, {"error": {"message": "no", "code": code}})) as (_, url):
         problem = Client(url, retries=0).post().problem
