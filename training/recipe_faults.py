@@ -13,7 +13,7 @@ from aipsy_judge.bench_contract import misfit
 from aipsy_judge.errors import RubricError
 from aipsy_judge.rubric import load_rubric
 
-from .recipe import Lora, Memory, Recipe, Section, Strata, keys, section_of
+from .recipe import Lora, Memory, Recipe, Render, Section, Strata, keys, section_of
 
 S = TypeVar("S", bound=Section)
 
@@ -39,7 +39,7 @@ def check(data: Mapping[str, Any]) -> tuple[Recipe | None, list[Fault]]:
         recipe = Recipe.model_validate(known)
     except ValidationError as error:
         faults += [_fault(e) for e in error.errors(include_url=False)]
-    faults += [fault for rule in (_rubric, _experts) for fault in rule(known)]
+    faults += [fault for rule in (_rubric, _rationale, _experts) for fault in rule(known)]
     return (None if faults else recipe), faults
 
 
@@ -145,6 +145,19 @@ def _rubric(known: Mapping[str, Any]) -> Iterator[Fault]:
             "strata.kept_apart",
             f"rubric {rubric.name} has no metric {', '.join(strange)}",
             f"a list of {', '.join(rubric.metric_names)}",
+        )
+
+
+def _rationale(known: Mapping[str, Any]) -> Iterator[Fault]:
+    """The frozen prompt asks for context that no rater gives, before the scores. Words that follow labels nobody gave
+    are taught by no contract, so under this one there would be none."""
+    render = _section(known, "render", Render)
+    if known.get("contract") == "aipsy-bench-v1" and render is not None and render.rationale != "never":
+        yield Fault(
+            "render.rationale",
+            f"is {render.rationale}; under aipsy-bench-v1 a rationale follows labels of context that no rater gave, "
+            "and none can be taught",
+            "never",
         )
 
 

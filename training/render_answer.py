@@ -169,7 +169,8 @@ def rationale_of(pen: Pen, item: TargetRow, written: Written) -> list[int]:
 
     The words were chosen because they say what the target says (targets.jsonl). They are left out all the same where
     a slot before them holds a label that nobody gave, or a p_fail has moved one across its critical threshold, and
-    where the engine would cut them.
+    where the engine would cut them. Under aipsy-bench-v1 that is always: its answer begins with context that no rater
+    gives (recipe_faults refuses to ask for rationales there).
     """
     if not pen.rationales or item.rationale is None:
         return []

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from render_setup import ODD, RUBRIC, TALK, WORDS, pen_for
 from toy_model import ToyModel
 
+from aipsy_judge.bench_contract import bench_form
 from aipsy_judge.contract import COMPACT, FULL, Contract
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.encode import encode, end_of_turn
@@ -178,6 +179,13 @@ def test_a_rationale_is_left_out_where_a_label_before_it_is_one_that_nobody_gave
     for item, kept in ((clear(), True), (clear(empathy=UNKNOWN), False)):
         row = row_of(dataclasses.replace(item, rationale=WORDS), FULL)
         assert any(t.kind == RATIONALE for t in row.targets) is kept
+
+
+def test_no_words_follow_the_context_that_the_benchmark_asks_for_and_nobody_gave() -> None:
+    pen = dataclasses.replace(PENS["full", RUBRIC.name], forms={"answer": bench_form()})
+    row = row_of(dataclasses.replace(clear(), rationale="Warm."), FULL, pen=pen)
+    assert any(t.slot == "empathy" for t in row.targets)
+    assert not any(t.kind == RATIONALE or t.slot == "user_emotional_state" for t in row.targets)
 
 
 def test_a_rationale_longer_than_the_engine_writes_is_left_out_not_cut() -> None:
