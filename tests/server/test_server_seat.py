@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 import time
 
 import pytest
@@ -132,14 +133,18 @@ def test_all_headings_are_read_in_one_pass_as_each_would_be_alone(body):
     assert ([(named[m.role], m.content) for m in seat.conversation.messages], seat.turn, seat.forged) == expected[0]
 
 
-@pytest.mark.parametrize("heading", ["", HEADING])
-def test_eight_megabytes_of_tagged_lines_hold_the_server_for_no_time(heading):
-    lines = "[USER] a\n[AI] b\n" * (2**23 // 16)
-    text = f"CONVERSATION HISTORY:\n{lines}[USER] c" + (f"\n[USER] c{heading}" * (MOST_HEADINGS - 1)) + f"{HEADING}d"
-    begun = time.process_time()
-    with pytest.raises(Refusal, match="more than 10000 lines"):
-        read_seat(text)
-    assert time.process_time() - begun < 2
+def test_many_headings_over_megabytes_of_tagged_lines_cost_about_what_one_does():
+    lines = "CONVERSATION HISTORY:\n" + "[USER] a\n[AI] b\n" * (2**21 // 16)
+
+    def seconds(headings):
+        text = lines + "[USER] c" + f"\n[USER] c{HEADING}" * (headings - 1) + f"{HEADING}d"
+        begun = time.process_time()
+        with pytest.raises(Refusal, match="more than 10000 lines"):
+            read_seat(text)
+        return time.process_time() - begun
+
+    one, many = (statistics.median(seconds(n) for _ in range(5)) for n in (1, MOST_HEADINGS - 1))
+    assert many < 4 * one  # read anew for each, it was as many times
 
 
 @given(st.text())
