@@ -91,7 +91,6 @@ def test_an_unknown_key_is_answered_with_the_nearest_known_one(key: str, hint: s
         ("rubric: no-such-rubric", "rubric"),
         ("rubric: empa-turns\ncontract: aipsy-bench-v1\nrender: {rationale: never}", "contract"),
         ("contract: aipsy-bench-v1\nrender: {rationale: agreeing}", "render.rationale"),
-        ("contract: aipsy-bench-v1", "render.rationale"),
         ("export: {gguf: [q9]}", "export.gguf"),
         ("base: {}", "base"),
     ],
@@ -102,6 +101,13 @@ def test_what_cannot_be_trained_is_refused_before_anything_runs(line: str, key: 
     said = faults(f"name: made\n{base}data: {{conversations: a.jsonl, ratings: b.csv}}\n{line}\n")
     assert f": {key}: " in said
     assert said.startswith("x.yaml: 1 fault in the recipe")
+
+
+def test_a_recipe_that_leaves_the_rationale_out_is_told_what_the_benchmarks_contract_needs() -> None:
+    said = faults(SOUND + "contract: aipsy-bench-v1\n")
+    assert "render.rationale: is agreeing; under aipsy-bench-v1" in said
+    assert "(legal: never)" in said
+    assert parse_recipe(SOUND + "contract: aipsy-bench-v1\nrender: {rationale: never}\n").contract == "aipsy-bench-v1"
 
 
 def test_an_override_is_checked_like_the_file_and_named_as_such() -> None:
