@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from .kept_trunk import KeptTrunk
 from .lora import adapt
 from .lora import lines as adapter_lines
 from .model import load_base
+from .processes import processes
 from .recipe import Recipe
 from .ridge_start import start_from_ridge
 from .row_trainer import RowTrainer
@@ -73,8 +73,3 @@ def start(recipe: Recipe, trainer: RowTrainer, say: Say) -> None:
     if processes() > 1:
         raise InputError("several processes: the adapter can start from random only", where="lora.start")
     say(start_from_ridge(trainer, recipe.seed))
-
-
-def processes() -> int:
-    """How many compute together. Several hold parts of the model, with which the engine cannot judge."""
-    return int(os.environ.get("WORLD_SIZE", "1"))

@@ -17,8 +17,10 @@ from aipsy_judge.rubric import load_rubric
 
 from .base_folder import base_folder
 from .data_files import conversation_paths
+from .processes import first_process
 from .program import recipe_program
 from .recipe import Recipe
+from .resuming import clear
 from .sample_rows import FILE as SAMPLE_FILE
 from .stage import Made, Stage, finished, is_current, make, part_of
 from .target_rows import FILE as TARGETS_FILE
@@ -44,11 +46,13 @@ def train(recipe: Recipe, out: Path, say: Callable[[str], None] = click.echo) ->
 
         run(recipe, out, base, part, say)
 
-    if int(os.environ.get("RANK", "0")) > 0:  # the first process keeps the stage; the others compute with it
+    if not first_process():  # the first process keeps the stage; the others compute with it
         if not is_current(out, stage):
             work(part_of(out, stage), lambda line: None)
         return Made(out / NAME, None)
-    return make(out, stage, work, resumable=True, say=say)
+    made = make(out, stage, work, resumable=True, say=say)
+    clear(made.folder)  # not before it is in place: a kill until then goes on from a checkpoint
+    return made
 
 
 def _stage(recipe: Recipe, out: Path, base: Path) -> Stage:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import torch
 from transformers import PrinterCallback, TrainerCallback
-from transformers.trainer_utils import get_last_checkpoint
 
 from aipsy_judge.atomic import write_text
 from aipsy_judge.contracts import load_contract
@@ -21,7 +19,7 @@ from aipsy_judge.strict_json import dumps
 
 from .adapter_files import load_weights, save_adapter
 from .backbone import backbone, hidden_states, logits_of
-from .begin import begin, kept_trunk, processes, start, the_device
+from .begin import begin, kept_trunk, start, the_device
 from .collate import collate
 from .curves import FILE as CURVES
 from .curves import draw
@@ -32,11 +30,13 @@ from .judging import Exam, judge
 from .last_good import LastGood
 from .lora import without_gradient
 from .loss import chosen_kind
+from .processes import first_process, processes
 from .progress import FILE as LOG
 from .progress import Progress, read_log
 from .quiet import without_notices
 from .recipe import Recipe
 from .render import pen_of
+from .resuming import CHECKPOINTS, last_whole_checkpoint
 from .row_trainer import NonFiniteLossError, RowTrainer
 from .rows import Row, read_rows
 from .sample_rows import FILE as SAMPLE_FILE
@@ -47,9 +47,9 @@ from .target_rows import FILE as TARGETS_FILE
 from .target_rows import read_target_rows
 from .temperature import FILE as TEMPERATURES
 from .temperature import fit_all
-from .validation import BEST, Round, Validation
+from .validation import Validation
 
-ADAPTER, CHECKPOINTS = "adapter", ".checkpoints"
+ADAPTER = "adapter"
 Say = Callable[[str], None]
 
 
@@ -77,7 +77,7 @@ def run(recipe: Recipe, out: Path, base: Path, part: Path, say: Say) -> None:
     trainer.trunk = kept_trunk(recipe, model, rows, say)
     if last_whole_checkpoint(part / CHECKPOINTS) is None:
         start(recipe, trainer, say)
-    fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, model, recipe))
+    fit(trainer, part, validation, LastGood(), say, lambda: _keep_last_good(out, base, trainer, recipe))
     finish(recipe, trainer, exam, validation, part, base, say)
 
 
@@ -121,11 +121,12 @@ def make_trainer(
 
 
 def _settings(recipe: Recipe, shown: int, part: Path, device: torch.device) -> Any:
-    """trl's settings of the loop over `shown` rows an epoch."""
+    """trl's settings of the loop over `shown` rows an epoch, which several processes share out."""
     from trl.trainer.sft_config import SFTConfig
 
     told = recipe.train
-    steps = told.steps or math.ceil(told.epochs * math.ceil(shown / (told.batch * told.accumulate)))
+    together = told.batch * told.accumulate
+    steps = told.steps or math.ceil(told.epochs * math.ceil(shown / together))
     return SFTConfig(
         output_dir=str(part / CHECKPOINTS),
         per_device_train_batch_size=told.batch,
@@ -219,15 +220,6 @@ def fit(
         say(f"stopped after {done} of {trainer.state.max_steps} steps: validation got no better")
 
 
-def last_whole_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint that was written to its end; a half one, which a killed program left, is removed."""
-    while folder.is_dir() and (found := get_last_checkpoint(str(folder))) is not None:
-        if (Path(found) / "trainer_state.json").is_file():  # written last
-            return Path(found)
-        shutil.rmtree(found)
-    return None
-
-
 def finish(
     recipe: Recipe,
     trainer: RowTrainer,
@@ -237,16 +229,12 @@ def finish(
     base: Path,
     say: Say,
 ) -> None:
-    """Keep the best adapter, fit temperatures on the validation part, draw the curves, drop what was for resuming."""
+    """Keep the best adapter, fit temperatures on the validation part, draw the curves."""
     model = trainer.model
-    named = recipe.base.gguf or recipe.base.checkpoint
     if processes() > 1:
-        state = trainer.accelerator.get_state_dict(model)  # gathered from all of them
-        if trainer.accelerator.is_main_process:
-            save_adapter(
-                trainer.accelerator.unwrap_model(model), part / ADAPTER, base, recipe.base.revision, named, state
-            )
-            _draw_and_clear(part, [])
+        _save(trainer, part / ADAPTER, base, recipe)
+        if first_process():
+            draw(part / CURVES, read_log(part / LOG), [])
         return
     best = validation.best_adapter() if validation is not None else None
     if best is not None:
@@ -255,19 +243,13 @@ def finish(
     elif validation is not None and validation.rounds:
         say("the adapter of the last step is kept: no round of validation could be compared with the others")
     check_effect(model, trainer.rows[0])
-    save_adapter(model, part / ADAPTER, base, recipe.base.revision, named)
+    _save(trainer, part / ADAPTER, base, recipe)
     if exam.items:
         pen = pen_of(recipe, exam.tokens, exam.rubric, exam.contract)
         fitted = fit_all(judge(model, exam), exam, pen)
         write_text(part / TEMPERATURES, dumps(fitted, indent=1) + "\n")
         say("temperatures: " + ", ".join(f"{name} {t:g}" for name, t in fitted["temperatures"].items()))
-    _draw_and_clear(part, validation.rounds if validation is not None else [])
-
-
-def _draw_and_clear(part: Path, rounds: list[Round]) -> None:
-    draw(part / CURVES, read_log(part / LOG), rounds)
-    for name in (CHECKPOINTS, BEST):
-        shutil.rmtree(part / name, ignore_errors=True)
+    draw(part / CURVES, read_log(part / LOG), validation.rounds if validation is not None else [])
 
 
 def check_effect(model: Any, row: Row) -> None:
@@ -285,9 +267,18 @@ def check_effect(model: Any, row: Row) -> None:
         raise JudgeError("the adapter changes nothing: with it and without it the model says the same")
 
 
-def _keep_last_good(out: Path, base: Path, model: Any, recipe: Recipe) -> Path:
+def _save(trainer: RowTrainer, folder: Path, base: Path, recipe: Recipe) -> None:
+    """The adapter as it stands; of several processes the first writes what is gathered from all of them."""
+    named = recipe.base.gguf or recipe.base.checkpoint
+    state = trainer.accelerator.get_state_dict(trainer.model) if processes() > 1 else None
+    if first_process():
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        save_adapter(model, folder, base, recipe.base.revision, named, state)
+
+
+def _keep_last_good(out: Path, base: Path, trainer: RowTrainer, recipe: Recipe) -> Path:
     folder = out / "sft-last-good"
-    save_adapter(model, folder, base, recipe.base.revision, recipe.base.gguf or recipe.base.checkpoint)
+    _save(trainer, folder, base, recipe)
     return folder
 
 

@@ -14,9 +14,9 @@ from .adapter_files import save_adapter
 from .judging import Exam, judge
 from .measures import measure
 from .recipe import Validate
+from .resuming import BEST
 
 FILE = "validation.jsonl"
-BEST = ".best"  # hidden: no output of the stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from aipsy_judge.base_record import RECORD, base_record
 from aipsy_judge.errors import InputError, JudgeError
-from training import ridge_start, row_trainer
+from training import ridge_start, row_trainer, sft, stage
 from training.adapter_files import WEIGHTS
 from training.last_good import LastGood
 from training.progress import FILE as LOG
@@ -24,10 +24,10 @@ from training.progress import _duration, read_log
 from training.recipe import Recipe
 from training.recipe_reading import load_recipe
 from training.render import make_rows
+from training.resuming import CHECKPOINTS, last_whole_checkpoint
 from training.row_trainer import row_collator
 from training.rows import read_rows
 from training.sft import train
-from training.sft_run import CHECKPOINTS, last_whole_checkpoint
 from training.targets import make_targets
 
 pytestmark = pytest.mark.slow
@@ -100,6 +100,27 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(project: Path, str
     for name, tensor in weights(straight / "sft" / "adapter").items():
         torch.testing.assert_close(weights(out / "sft" / "adapter")[name], tensor, rtol=1e-5, atol=1e-7)
     assert not (out / "sft" / CHECKPOINTS).exists()
+
+
+@pytest.mark.parametrize("when", ["before it is in place", "before what is for resuming is cleared"])
+def test_a_run_that_is_killed_at_its_very_end_is_not_trained_again(
+    project: Path, straight: Path, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, out = prepared(project, tmp_path / "run")
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((stage, "_put") if when == "before it is in place" else (sft, "clear")), killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, out, silent)
+    told: list[str] = []
+    train(recipe, out, told.append)
+    assert not any(line.startswith("step ") for line in told)
+    for name, tensor in weights(straight / "sft" / "adapter").items():
+        torch.testing.assert_close(weights(out / "sft" / "adapter")[name], tensor, rtol=1e-5, atol=1e-7)
+    assert [p.name for p in (out / "sft").iterdir() if p.name.startswith(".")] == []
 
 
 def _train_until(recipe: Recipe, out: Path, beginning: str) -> None:
