@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from transformers import TrainerCallback
 
+from .processes import anywhere
 from .row_trainer import NonFiniteLossError
 
 
@@ -31,7 +32,8 @@ class LastGood(TrainerCallback):
             self._kept[name].copy_(here)
         self.step = state.global_step
         gradients = [p.grad for p in trainable.values() if p.grad is not None]
-        if not all(bool(torch.isfinite(g).all()) for g in gradients):
+        spoilt = not all(bool(torch.isfinite(g).all()) for g in gradients)
+        if anywhere(spoilt, args.device):  # of a sharded weight each process has a part
             raise NonFiniteLossError("a gradient", state.global_step)
 
     def restore(self, model: Any) -> int | None:

@@ -18,7 +18,8 @@ LINES = 40  # about how many lines a run prints
 
 
 class Progress(TrainerCallback):
-    """`tokens_seen()` counts trained rows' tokens since the program began."""
+    """`tokens_seen()` counts trained rows' tokens since the program began, of this process. Of several the first alone
+    tells and writes."""
 
     def __init__(self, folder: Path, tokens_seen: Callable[[], int], say: Callable[[str], None]) -> None:
         self._path, self._tokens_seen, self._say = folder / FILE, tokens_seen, say
@@ -26,14 +27,15 @@ class Progress(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._started, self._first_step, self._idle = time.monotonic(), state.global_step, 0.0
-        _cut(self._path, state.global_step)
+        if state.is_world_process_zero:
+            _cut(self._path, state.global_step)
 
     def waited(self, seconds: float) -> None:
         """Time that went into something else than steps (judging)."""
         self._idle += seconds
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        if not logs or "loss" not in logs:
+        if not state.is_world_process_zero or not logs or "loss" not in logs:
             return
         seconds = time.monotonic() - self._started - self._idle
         rate = self._tokens_seen() / seconds

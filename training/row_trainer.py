@@ -16,6 +16,7 @@ from .backbone import backbone, hidden_states
 from .collate import Batch, collate
 from .kept_trunk import KeptTrunk
 from .loss import Kind, soft_cross_entropy
+from .processes import anywhere
 from .rows import Row
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ SHOWN = "shown"  # (B,) which rows these are
 
 
 class NonFiniteLossError(Exception):
-    """The loss, or a gradient, is no number any more. `step` counts optimiser steps that were taken before it."""
+    """The loss, or a gradient, is no number any more, here or in another process. `step` counts optimiser steps that
+    were taken before it."""
 
     def __init__(self, what: str, step: int) -> None:
         super().__init__(f"{what} is not finite after {step} steps")
@@ -96,7 +98,7 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
             softcap=found.softcap,
             kind=self.loss_kind,
         )
-        if not bool(torch.isfinite(total)):
+        if anywhere(not bool(torch.isfinite(total)), total.device):
             raise NonFiniteLossError("the loss", self.state.global_step)
         weight = batch.weights.sum() if num_items_in_batch is None else num_items_in_batch
         # gradients are averaged over processes, the weights were summed over them

@@ -125,7 +125,7 @@ def _settings(recipe: Recipe, shown: int, part: Path, device: torch.device) -> A
     from trl.trainer.sft_config import SFTConfig
 
     told = recipe.train
-    together = told.batch * told.accumulate
+    together = told.batch * told.accumulate * processes()
     steps = told.steps or math.ceil(told.epochs * math.ceil(shown / together))
     return SFTConfig(
         output_dir=str(part / CHECKPOINTS),
