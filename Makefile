@@ -43,7 +43,7 @@ workshop: $(STAMP)
 	$(BIN)/pytest -q -n 2 -m "not slow" $(WORKSHOP:%=tests/%)
 
 test: check workshop
-	$(BIN)/pytest -q -m slow
+	$(BIN)/pytest -q -n 2 --dist loadfile -m slow
 
 gpu: $(STAMP)
 	@$(BIN)/python -c "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 'make gpu: PyTorch sees no CUDA device')"

@@ -1,9 +1,10 @@
-"""Puts this folder on the path, so that tests in any folder can import the builders that lie beside this file; and
-gives every process of a run that is shared out (`pytest -n`) processors of its own."""
+"""Puts this folder on the path, so that tests in any folder can import the builders that lie beside this file; gives
+every process of a run that is shared out (`pytest -n`) processors of its own; and has what tests start heed Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 
 def _keep_to_own_processors() -> None:
@@ -17,4 +18,11 @@ def _keep_to_own_processors() -> None:
         os.sched_setaffinity(0, own)
 
 
+def _heed_control_c() -> None:
+    """A shell that starts a run in the background has it ignore SIGINT, and whatever the run starts inherits that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 _keep_to_own_processors()
+_heed_control_c()
