@@ -41,13 +41,15 @@ def part():
     return watch(Side(trained_judge.exported("F16")), FEW, SETTINGS, None, quiet)
 
 
-def look(whole, side, task=TASK):
-    """(names of the limits that fail, all figures); that there are too few units is left out where that is wanted."""
+def look(whole, side, task=TASK, *, bare=True):
+    """(names of the limits that fail, all figures); that there are too few units is left out where that is wanted, and
+    what training did where the base without it is not looked at."""
     other = watch(side, task, SETTINGS, whole, quiet)
-    effect = distance_from(Side(smollm2()), task, SETTINGS, other, quiet)
+    effect = distance_from(Side(smollm2()), task, SETTINGS, other, quiet) if bare else []
     figures = findings(whole, other, effect, task).figures()
     failed = {c.figure for c in checks(figures, load_limits()) if not c.passed}
-    return failed - ({"units", "answers"} if task is FEW else set()), figures
+    wanted = ({"units", "answers"} if task is FEW else set()) | (set() if bare else {"adapter_effect"})
+    return failed - wanted, figures
 
 
 def test_the_judge_learnt_what_it_was_taught(whole):
@@ -69,7 +71,7 @@ def test_q8_0_passes(whole):
 
 
 def test_q2_k_fails(whole):
-    failed, figures = look(whole, Side(trained_judge.exported("Q2_K")))
+    failed, figures = look(whole, Side(trained_judge.exported("Q2_K")), bare=False)
     assert failed & {"kl_mean", "top1_agreement", "metric_same", "clean_parse"}, figures
 
 
@@ -91,7 +93,7 @@ def test_an_adapter_that_does_nothing_fails_by_that(part, tmp_path):
 
 def test_another_chat_template_fails_by_that(part, tmp_path):
     path = spoiled_gguf.other_template(trained_judge.exported("Q8_0"), tmp_path / "x.gguf")
-    failed, _ = look(part, Side(path), FEW)
+    failed, _ = look(part, Side(path), FEW, bare=False)
     assert {"template_differs", "prompts_tokenised_otherwise"} <= failed
     assert not failed & {"vocabulary_differs", "end_tokens_differ", "markers_split", "texts_tokenised_otherwise"}
 
@@ -100,15 +102,15 @@ def test_an_end_token_named_wrongly_fails_by_that_alone(part, tmp_path):
     sound = trained_judge.exported("Q8_0")
     # of eight conversations one near tie turned by 8 bits is a share that fails: what the sound file fails is not held
     # against the spoiled one, and what it passes must stay passed
-    usual, _ = look(part, Side(sound), FEW)
-    failed, _ = look(part, Side(spoiled_gguf.other_end(sound, tmp_path / "x.gguf")), FEW)
+    usual, _ = look(part, Side(sound), FEW, bare=False)
+    failed, _ = look(part, Side(spoiled_gguf.other_end(sound, tmp_path / "x.gguf")), FEW, bare=False)
     assert failed - usual == {"end_tokens_differ"}
     assert usual <= failed
 
 
 def test_a_dropped_end_token_fails_by_that_and_by_answers_that_run_on(part, tmp_path):
     path = spoiled_gguf.dropped_end(trained_judge.exported("Q8_0"), tmp_path / "x.gguf")
-    failed, figures = look(part, Side(path), FEW)
+    failed, figures = look(part, Side(path), FEW, bare=False)
     assert {"end_tokens_differ", "markers_split", "runaway", "clean_parse"} <= failed
     assert figures["runaway"] > 0.5
 
