@@ -49,9 +49,7 @@ def pair_sentence(estimate: Estimate, rater: str, metric: str, reference: str, c
     quality, who = spoken(metric), rater
     if estimate.value is None:
         return f"{who} on {quality}: no figure, {estimate.reason}."
-    v, sure = estimate.value, uncertainty(estimate, percent=estimate.name in _SHARES)
-    if estimate.name in _SHARES and estimate.dropped:
-        sure += f"; {estimate.dropped:,} more never asked about"
+    v, sure = estimate.value, _sure(estimate)
     cut = f"below {critical:g}" if critical is not None else ""
     beside = estimate.beside
     match estimate.name:
@@ -95,6 +93,13 @@ def pair_sentence(estimate: Estimate, rater: str, metric: str, reference: str, c
                 "0: the replies themselves explain nothing)"
             )
     return f"{text} ({sure})."
+
+
+def _sure(estimate: Estimate) -> str:
+    """How sure a figure is; of a share also how many items the rater was never asked about."""
+    sure = uncertainty(estimate, percent=estimate.name in _SHARES)
+    asked = estimate.name not in _SHARES or not estimate.dropped
+    return sure if asked else f"{sure}; {estimate.dropped:,} more never asked about"
 
 
 def panel_sentence(estimate: Estimate, metric: str, who: str) -> str:
