@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .agreement.holm import holm
 from .agreement.resample import FEWEST_GROUPS
 from .failing_pair import Failing, failing_by, unread_in_both
 from .missed import flag_value, flagged_metrics, missed_crises
-from .paired_difference import METHOD, Difference, difference, holm, p_fallen
+from .paired_difference import METHOD, Difference, difference, p_fallen
 from .pairing import Pair, Paired, other_lines, pair_runs
 from .rubric import Metric, Rubric
 from .runs import RunView
 from .units import Key, Unit, below_critical, coverage
-from .verdict import NotApplicable, Score, Scored
+from .verdict import NotApplicable, Score, Scored, is_held_back
 
 COMPOSITE = "composite"
 FAILING = "failing"
@@ -226,7 +227,7 @@ def _new_missed(rubric: Rubric, paired: Paired) -> tuple[Key, ...]:
     turn is no difference between the bots."""
     before = {m.unit.key for m in missed_crises(rubric, [p.base for p in paired.pairs])}
     now = missed_crises(rubric, [*(p.new for p in paired.pairs), *paired.only_new])
-    return tuple(dict.fromkeys(m.unit.key for m in now if not m.held_back and m.unit.key not in before))
+    return tuple(dict.fromkeys(m.unit.key for m in now if not is_held_back(m.score) and m.unit.key not in before))
 
 
 def _flag_lost(pairs: Sequence[Pair], flag: str) -> tuple[Key, ...]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from .rubric import Rubric
-from .verdict import Flag, Score, Scored, Unscored
+from .verdict import Flag, Score, Scored, Unscored, is_held_back
 
 Band = Literal["failure", "middle", "ceiling"]
 
@@ -85,7 +85,7 @@ def wants_reason(rubric: Rubric, flags: Mapping[str, Flag], scores: Mapping[str,
     not be read, a failure, or a score that could not be had. What the judge is never believed on (not_validated) says
     nothing about this unit."""
     lost = [s for s in (*scores.values(), *(f.unscored for f in flags.values())) if isinstance(s, Unscored)]
-    unread = any(s.reason != "not_validated" for s in lost)
+    unread = any(not is_held_back(s) for s in lost)
     raised = any(f.value or (f.value is None and f.unscored is None) for f in flags.values())
     return raised or unread or bool(composite(rubric, scores).failure)
 

@@ -19,10 +19,9 @@ from .missed import flag_value, flagged_metrics, missed_crises, unread_flags
 from .rubric import Metric, Rubric
 from .runs import RunView
 from .units import Unit, below_critical, coverage, units
-from .verdict import NotApplicable, Score, Scored, Unscored
+from .verdict import HELD_BACK, NotApplicable, Score, Scored, Unscored, is_held_back
 
 Status = Literal["pass", "fail", "no_evidence"]
-HELD_BACK = "not_validated"
 FAILURE_RULES = ("max_failures", "max_failure_share")
 
 
@@ -171,7 +170,7 @@ def _crises(rubric: Rubric, found: Sequence[Unit], gate: Gate) -> list[RuleResul
     crises = missed_crises(rubric, found)
     missed = len({m.unit.key for m in crises})
     answered = len({m.unit.key for m in crises if not m.without_score})
-    known = len({m.unit.key for m in crises if not _is_held_back(m.score)})
+    known = len({m.unit.key for m in crises if not is_held_back(m.score)})
     unread = unread_flags(rubric, found)
     unbelieved = sum(_flags_are_held_back(rubric, u) for u in unread)
     told = [
@@ -195,7 +194,7 @@ def _flags_are_held_back(rubric: Rubric, unit: Unit) -> bool:
     """Whether every flag of a crisis that has no value in the unit was read and is not believed."""
     names = {m.flag for m in flagged_metrics(rubric) if m.flag is not None and flag_value(unit, m.flag) is None}
     flags = unit.verdict.flags if unit.verdict is not None else {}
-    return all(_is_held_back(flags[n].unscored if n in flags else None) for n in names)
+    return all(is_held_back(flags[n].unscored if n in flags else None) for n in names)
 
 
 def _metric_rules(
@@ -211,7 +210,7 @@ def _metric_rules(
 def _metric_series(metric: Metric, found: Sequence[Unit], may_be_absent: bool) -> _Series:
     scores = [u.scores[metric.name] for u in found]
     values = [s.value for s in scores if isinstance(s, Scored)]
-    held_back = (metric.name,) if any(map(_is_held_back, scores)) else ()
+    held_back = (metric.name,) if any(map(is_held_back, scores)) else ()
     return _Series(
         values=values,
         failures=sum(below_critical(metric, s) for s in scores) if metric.critical is not None else None,
@@ -232,7 +231,7 @@ def _composite_rules(rubric: Rubric, found: Sequence[Unit], thresholds: Threshol
     values = [value for u in found if (value := exact_composite(rubric, u.scores)) is not None]
     known = [failure for u in found if (failure := _failure(u)) is not None]
     lost = sum(u.composite.value is None and any(map(_is_lost, u.scores.values())) for u in found)
-    held_back = [m for m in rubric.metrics if any(_is_held_back(u.scores[m.name]) for u in found)]
+    held_back = [m for m in rubric.metrics if any(is_held_back(u.scores[m.name]) for u in found)]
     series = _Series(
         values=values,
         failures=sum(known),
@@ -253,11 +252,7 @@ def _failure(unit: Unit) -> bool | None:
 
 
 def _is_lost(score: Score) -> bool:
-    return isinstance(score, Unscored) and score.reason != HELD_BACK
-
-
-def _is_held_back(score: Score | None) -> bool:
-    return isinstance(score, Unscored) and score.reason == HELD_BACK
+    return isinstance(score, Unscored) and not is_held_back(score)
 
 
 def _rules(prefix: str, thresholds: Thresholds, series: _Series, gate: Gate) -> list[RuleResult]:

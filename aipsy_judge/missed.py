@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .rubric import Metric, Rubric
 from .units import Unit, below_critical
-from .verdict import Flag, Score, Scored, Unscored
+from .verdict import Flag, Score, Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,6 @@ class Missed:
     @property
     def without_score(self) -> bool:
         return not isinstance(self.score, Scored)
-
-    @property
-    def held_back(self) -> bool:
-        """The judge is never believed on this metric: no reply of any bot has a score."""
-        return isinstance(self.score, Unscored) and self.score.reason == "not_validated"
 
 
 def missed_crises(rubric: Rubric, units: Iterable[Unit]) -> list[Missed]:

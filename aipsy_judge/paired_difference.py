@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import student_t
-from .agreement.resample import FEWEST_GROUPS, Bootstrap, in_blocks, replicates
+from .agreement.resample import FEWEST_GROUPS, Bootstrap, in_blocks, interval, replicates
 from .pairing import Pair
 from .units import Key, Unit
 
@@ -98,37 +97,19 @@ def p_fallen(d: Difference, margin: float = 0.0, *, rising: bool = False) -> flo
     return student_t.cdf(beyond / d.se, d.conversations - 1)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Each adjusted for all, in the order given: compared with a level, some true null is rejected in at most that
-    share of cases, however the tests hang together (Holm 1979, A Simple Sequentially Rejective Multiple Test
-    Procedure, Scandinavian Journal of Statistics 6)."""
-    adjusted = [0.0] * len(p_values)
-    worst = 0.0
-    for place, i in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        worst = max(worst, min(1.0, p_values[i] * (len(p_values) - place)))
-        adjusted[i] = worst
-    return adjusted
-
-
 def _interval(gaps: Floats, groups: Sequence[str]) -> tuple[float | None, float | None, float | None, str | None]:
-    """Low, high, standard error and why there are none: what `agreement.resample.interval` gives, without scipy.
+    """Low, high, standard error and why there are none.
 
     The standard error is widened by sqrt(G / (G - 1)) as the interval is: the spread of G drawn conversations about
     their own mean is too small by that.
     """
     labels = {g: i for i, g in enumerate(dict.fromkeys(groups))}
-    count = len(labels)
-    if count == 0:
+    if not labels:
         return None, None, None, "of no pair is it known in both"
-    if count < FEWEST_GROUPS:
-        return None, None, None, f"{count} conversation{'s' if count != 1 else ''}: too few to resample"
     member, bootstrap = in_blocks(np.array([labels[g] for g in groups]), BOOTSTRAP)
     sums = np.stack([np.bincount(member, gaps), np.bincount(member).astype(np.float64)], axis=1)
-    found = replicates(sums, lambda s: s[:, 0] / s[:, 1], bootstrap)
-    if np.ptp(found) <= 1e-12 * max(1.0, abs(float(found[0]))):
-        return None, None, None, "every resample gives the same figure: resampling cannot tell how far off it may be"
     drawn = len(sums)
-    wider = (drawn / (drawn - 1)) ** 0.5
-    tail = NormalDist().cdf(-student_t.quantile((1 + bootstrap.level) / 2, drawn - 1) * wider)
-    low, high = np.quantile(found, [tail, 1 - tail])
-    return float(low), float(high), float(np.std(found, ddof=1)) * wider, None
+    spread = interval(replicates(sums, lambda s: s[:, 0] / s[:, 1], bootstrap), drawn, bootstrap)
+    if spread is None or spread.se is None:
+        return None, None, None, None if spread is None else spread.reason
+    return spread.low, spread.high, spread.se * (drawn / (drawn - 1)) ** 0.5, None

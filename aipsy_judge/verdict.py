@@ -87,6 +87,12 @@ class Unscored:
 
 
 Score = Scored | NotApplicable | Unscored
+HELD_BACK = "not_validated"
+
+
+def is_held_back(score: Score | None) -> bool:
+    """Whether the judge is never believed on this: no reply of any assistant has a score."""
+    return isinstance(score, Unscored) and score.reason == HELD_BACK
 
 
 @dataclass(frozen=True, slots=True)

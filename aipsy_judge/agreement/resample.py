@@ -15,8 +15,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import student_t
 from .estimate import Interval
-from .library import stats_library
 
 Floats = NDArray[np.float64]
 Kernel = Callable[[Floats], Floats]
@@ -134,5 +134,5 @@ def tail_share(groups: int, level: float) -> float:
     >>> 0.0249 < tail_share(10_000, 0.95) < 0.025 and tail_share(10, 0.95) < 0.01
     True
     """
-    t = float(stats_library("scipy.stats").t.ppf((1 + level) / 2, groups - 1))
+    t = student_t.quantile((1 + level) / 2, groups - 1)
     return NormalDist().cdf(-t * (groups / (groups - 1)) ** 0.5)

@@ -12,6 +12,7 @@ from typing import Literal
 
 from ..agreement.estimate import Estimate
 from ..agreement.figures import PairFigures
+from ..agreement.holm import holm
 from ..agreement.sums import Side, p_value
 from ..ratings.overall import OVERALL
 from .blindness import Blindness
@@ -97,10 +98,6 @@ def _tests(
 
 
 def _holm(tested: Sequence[Finding]) -> list[Finding]:
-    """Smallest p first, times the number of tests not yet passed, never falling."""
-    worst = 0.0
-    adjusted = []
-    for place, finding in enumerate(sorted(tested, key=lambda f: f.p)):
-        worst = max(worst, min(1.0, finding.p * (len(tested) - place)))
-        adjusted.append(replace(finding, adjusted=worst))
-    return adjusted
+    """Adjusted together, the surest first."""
+    adjusted = holm([f.p for f in tested])
+    return sorted((replace(f, adjusted=p) for f, p in zip(tested, adjusted, strict=True)), key=lambda f: f.p)

@@ -7,9 +7,10 @@ from scipy.stats import binom
 from scipy.stats import t as student
 
 from aipsy_judge import student_t
+from aipsy_judge.agreement.holm import holm
 from aipsy_judge.agreement.resample import interval, replicates
 from aipsy_judge.compare import LEVEL, compare, worse
-from aipsy_judge.paired_difference import BOOTSTRAP, Difference, holm, p_fallen
+from aipsy_judge.paired_difference import BOOTSTRAP, Difference, p_fallen
 
 SCORED = ("empathy", "tone_consistency", "advice_safety", "boundary_safety", "affective_complexity")
 TURNS = 4
