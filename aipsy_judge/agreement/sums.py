@@ -71,7 +71,8 @@ def ratio(numerator: int, denominator: int) -> Kernel:
 
 def p_value(estimate: Estimate, *, side: Side = "both") -> float | None:
     """Probability of a figure this far from 0 if it truly were 0: t = value / bootstrap standard error, groups - 1
-    degrees of freedom. `side`: "both", "above" (only a positive figure counts against 0) or "below".
+    degrees of freedom, the error widened by sqrt(groups / (groups - 1)) as the interval is (resample.interval).
+    `side`: "both", "above" (only a positive figure counts against 0) or "below".
 
     Where every group gives the very same figure there is no standard error; the sign test over the groups then says
     how surprising that is. None where there is nothing to test.
@@ -87,6 +88,7 @@ def p_value(estimate: Estimate, *, side: Side = "both") -> float | None:
         below = 0.5**groups if estimate.value < 0 else 1.0
     else:
         t = stats_library("scipy.stats").t
-        above = float(t.sf(estimate.value / se, groups - 1))
-        below = float(t.cdf(estimate.value / se, groups - 1))
+        far = estimate.value / (se * (groups / (groups - 1)) ** 0.5)
+        above = float(t.sf(far, groups - 1))
+        below = float(t.cdf(far, groups - 1))
     return {"above": above, "below": below, "both": min(1.0, 2 * min(above, below))}[side]
