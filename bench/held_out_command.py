@@ -13,6 +13,7 @@ from aipsy_judge.judge import JudgeOptions
 from aipsy_judge.strict_json import dumps
 from training.recipe_reading import load_recipe
 
+from .held_out_card import card_block, shipped_lines
 from .held_out_points import point_lines, points_to_dict, proposals
 from .held_out_report import count_lines, difference_lines, mass_lines, plain_lines, tables
 from .held_out_run import UNTRAINED, Found, Wanted, run, to_dict
@@ -33,6 +34,7 @@ _OPTIONS = (
     click.option("--most", type=click.IntRange(1), help="At most so many conversations, drawn by --seed."),
     click.option("--free", type=click.IntRange(1), metavar="N", help="Let it answer freely on N replies: what parses?"),
     click.option("--points", is_flag=True, help="Propose operating points; on --part validation only."),
+    click.option("--card", type=_FILE, help="Write a description's not_validated and figures here, as YAML."),
     click.option("--resamples", type=click.IntRange(0), default=1000, show_default=True),
 )
 
@@ -50,8 +52,9 @@ def measure_held_out(judge: str | None, seed: int, json_path: Path | None, told:
         raise click.UsageError("give ratings, or a judge to be held against a recipe's held-out part: --judge NAME")
     if told["points"] and told["part"] != "validation":
         raise click.UsageError("--points are chosen on --part validation: the test part must not be seen for that")
-    if json_path is not None:
-        check_writable(json_path)
+    for path in (json_path, told["card"]):
+        if path is not None:
+            check_writable(path)
     wanted = wanted_of(judge, seed, told)
     found = run(load_recipe(told["recipe_path"]), wanted, lambda line: click.echo(line, err=True))
     for line in lines(found):
@@ -64,6 +67,8 @@ def measure_held_out(judge: str | None, seed: int, json_path: Path | None, told:
         data["points"] = points_to_dict(points)
     if json_path is not None:
         write_text(json_path, dumps(data, indent=1) + "\n")
+    if told["card"] is not None:
+        write_text(told["card"], card_block(found))
 
 
 def wanted_of(judge: str, seed: int, told: Mapping[str, Any]) -> Wanted:
@@ -80,7 +85,7 @@ def judge_options(told: Mapping[str, Any]) -> JudgeOptions:
 def refuse_unheeded(told: Mapping[str, Any], where: str, heeded: Collection[str] = ()) -> None:
     """UsageError naming the options on how to judge that are given and would change nothing."""
     defaults = {"adapter": None, "contract": None, "unblessed": False, "threads": 1}
-    defaults |= {"verdicts": None, "most": None, "free": None, "points": False}
+    defaults |= {"verdicts": None, "most": None, "free": None, "points": False, "card": None}
     lost = [f"--{name}" for name, usual in defaults.items() if name not in heeded and told[name] != usual]
     if lost:
         raise click.UsageError(f"{where} nothing heeds {', '.join(lost)}")
@@ -114,6 +119,10 @@ def lines(found: Found) -> Iterator[str]:
         yield ""
         yield from tables(found.figures[held.name], found.rubric, held.name)
     yield from difference_lines(found.differences, found.judge.name)
+    if found.shipped is not None:
+        yield "As a user meets it, with what its manifest holds back and marks for review"
+        yield from (f"  {line}" for line in shipped_lines(found))
+        yield ""
     yield from _in_plain_words(found)
 
 

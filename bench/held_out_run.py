@@ -26,6 +26,7 @@ from .held_out_paired import Difference, differences, not_validated
 from .held_out_report import figures_to_dict
 from .held_out_rival import has_own_contract, is_forced, open_rival
 from .held_out_said import Held, Said, held_by_raters, held_by_target, said_by_judge, said_by_rater
+from .held_out_shipped import Shipped, as_shipped
 from .held_out_words import BAG, bag_of_words, constant
 
 Say = Callable[[str], None]
@@ -61,7 +62,8 @@ class Wanted:
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
     """Everything of one run. `judged`: contestant -> how its verdicts were made; `figures`: reference -> contestant
-    -> figures; `differences` and `reasons` (a manifest's not_validated) against the recipe's target."""
+    -> figures; against the recipe's target: `differences`, `reasons` (a manifest's not_validated), and `shipped` (the
+    judge with its manifest)."""
 
     rubric: Rubric
     part: Part
@@ -75,6 +77,7 @@ class Found:
     chosen: Mapping[str, Any]
     bootstrap: Bootstrap
     free: Mapping[str, Any] | None = None
+    shipped: Shipped | None = None
 
     @property
     def judge(self) -> Said:
@@ -112,6 +115,7 @@ def run(recipe: Recipe, wanted: Wanted, say: Say) -> Found:
         chosen,
         ground.bootstrap,
         free,
+        as_shipped(next(iter(judged.values())), items, held[0], whole.rubric, ground),
     )
 
 
@@ -227,6 +231,7 @@ def to_dict(found: Found) -> dict[str, Any]:
         "differences": [d.to_dict() for d in found.differences],
         "not_validated": dict(found.reasons),
         "free_answers": found.free,
+        "as_shipped": found.shipped.to_dict() if found.shipped is not None else None,
         "bag_of_words": dict(found.chosen),
     }
 
