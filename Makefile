@@ -42,8 +42,9 @@ check: $(STAMP)
 workshop: $(STAMP)
 	$(BIN)/pytest -q -n 2 -m "not slow" $(WORKSHOP:%=tests/%)
 
+# The longest files first, in the order of tests/conftest.py: by themselves the processes begin with the most tests.
 test: check workshop
-	$(BIN)/pytest -q -n 2 --dist loadfile -m slow
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 60 --durations-min 5 -m slow
 
 gpu: $(STAMP)
 	@$(BIN)/python -c "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 'make gpu: PyTorch sees no CUDA device')"
