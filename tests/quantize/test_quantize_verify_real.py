@@ -30,9 +30,33 @@ def quiet(line):
 
 
 @pytest.fixture(scope="module")
-def whole():
-    """The full weights: base and adapter merged, at 16 bits."""
-    return watch(Side(trained_judge.exported("F16")), TASK, SETTINGS, None, quiet)
+def proven(tmp_path_factory):
+    """The program on the 8-bit weights: how it ended, what it wrote, what it saw of the full weights and of these."""
+    folder, seen = tmp_path_factory.mktemp("proven"), []
+
+    def recorded(*given):
+        seen.append(watch(*given))
+        return seen[-1]
+
+    talks = [
+        {"id": t.id, "messages": [{"role": m.role, "content": m.content} for m in t.messages]}
+        for t in TASK.conversations
+    ]
+    path, out = folder / "talks.jsonl", folder / "verify.json"
+    path.write_text("\n".join(map(json.dumps, talks)))
+    words = ["--full", trained_judge.exported("F16"), "--candidate", trained_judge.exported("Q8_0")]
+    words += ["--bare", smollm2(), "--out", out, "--conversations", path, "--contract", "compact", "--threads", "1"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("quantize.verify.watch", recorded)
+        done = CliRunner().invoke(main, [str(w) for w in words])
+    assert out.is_file(), done.output
+    return done, json.loads(out.read_text()), seen
+
+
+@pytest.fixture(scope="module")
+def whole(proven):
+    """The full weights, base and adapter merged, at 16 bits, as the program saw them."""
+    return proven[2][0]
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +89,12 @@ def test_the_judge_learnt_what_it_was_taught(whole):
     assert sum(right) / len(right) > 0.9
 
 
-def test_q8_0_passes(whole):
-    failed, figures = look(whole, Side(trained_judge.exported("Q8_0")))
-    assert failed == set(), figures
+def test_q8_0_passes(proven):
+    """By every limit that there is."""
+    _, found, _ = proven
+    checked = found["verified"]["checks"]
+    assert {c["figure"] for c in checked} == set(load_limits().by_figure)
+    assert [c for c in checked if not c["passed"]] == [], found["detail"]["figures"]
 
 
 def test_q2_k_fails(whole):
@@ -115,23 +142,14 @@ def test_a_dropped_end_token_fails_by_that_and_by_answers_that_run_on(part, tmp_
     assert figures["runaway"] > 0.5
 
 
-def test_the_program_writes_record_and_detail_and_its_exit_code_is_the_verdict(tmp_path):
+def test_the_program_writes_record_and_detail_and_its_exit_code_is_the_verdict(proven):
     from judge_manifests import sha256_of
 
-    talks = [
-        {"id": t.id, "messages": [{"role": m.role, "content": m.content} for m in t.messages]}
-        for t in trained_judge.talks(seen=False)
-    ]
-    path, out = tmp_path / "talks.jsonl", tmp_path / "verify.json"
-    path.write_text("\n".join(map(json.dumps, talks)))
-    good = trained_judge.exported("Q8_0")
-    words = ["--full", trained_judge.exported("F16"), "--candidate", good, "--bare", smollm2(), "--out", out]
-    words += ["--conversations", path, "--contract", "compact", "--threads", "1"]
-    done = CliRunner().invoke(main, [str(w) for w in words])
+    done, found, seen = proven
+    assert len(seen) == 2  # full weights and candidate, each looked at once
     assert done.exit_code == 0, done.output
-    found = json.loads(out.read_text())
     assert found["verified"]["passed"] is True
-    assert found["verified"]["candidate"]["model"] == sha256_of(good)
+    assert found["verified"]["candidate"]["model"] == sha256_of(trained_judge.exported("Q8_0"))
     # seven lines a turn, without the one of crisis handling where the judge's own flag line is unset: in the 24 turns
     # without a crisis at least, and in any of the 8 others that it misses
     assert found["verified"]["units"] == 32
