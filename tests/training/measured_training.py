@@ -1,9 +1,9 @@
-"""Trains a random model of the true architecture for a few steps and says what memory it took, as a program:
+"""Trains random models of the true architecture for two steps and says what memory they took, as a program:
 
-    python tests/training/measured_training.py '{"four_bit": true, "tokens": 512, ...}'
+    python tests/training/measured_training.py '[{"four_bit": true, "tokens": 512, "process": false, ...}]'
 
-Prints JSON: bytes resident by part, the allocator's peak of a step, and the process's peak above what it had before
-the model was made.
+Prints a line of JSON for each: bytes resident by part and the allocator's peak of the second step; or, if "process" is
+true, the process's peak in it above what it had before the model was made, which tells something of the first alone.
 """
 
 from __future__ import annotations
@@ -44,12 +44,18 @@ def measure(asked: dict[str, Any]) -> dict[str, Any]:
         model.activation_checkpointing_enable({"use_reentrant": False})
     trained = [p for p in adapted.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(trained, lr=1e-4)
-    for _ in range(2):  # after the first step gradients and the optimiser's states are there
-        _reset_high_water()
+
+    def whole_step() -> None:
         _step(model, asked)
         optimiser.step()
         optimiser.zero_grad(set_to_none=False)
-    process = _high_water() - before
+
+    whole_step()  # from here on gradients and the optimiser's states are there
+    gc.collect()  # what waited for it is not released within the step that is measured
+    if asked["process"]:
+        _reset_high_water()
+        whole_step()
+        return {"process": _high_water() - before}
     from training.allocated import allocation_peak, storage_bytes
 
     states = [v for s in optimiser.state.values() for v in s.values() if v.dim()]
@@ -59,7 +65,6 @@ def measure(asked: dict[str, Any]) -> dict[str, Any]:
         "adapter: gradients": storage_bytes(p.grad for p in trained),
         "adapter: optimiser": storage_bytes(states),
         "step_peak": allocation_peak(lambda: _step(model, asked)),
-        "process": process,
     }
 
 
@@ -130,13 +135,13 @@ def _status(key: str) -> int:
 
 
 def _reset_high_water() -> None:
-    gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # Linux: proc(5)
 
 
 if __name__ == "__main__":
     sys.path[:0] = ["tests/models", "."]
-    task = json.loads(sys.argv[1])
-    measure(task | {"shape": task["shape"] | WARM, "tokens": 32})  # libraries loaded, their buffers taken
-    gc.collect()
-    print(json.dumps(measure(task)))
+    tasks = json.loads(sys.argv[1])
+    measure(tasks[0] | {"shape": tasks[0]["shape"] | WARM, "tokens": 32})  # libraries loaded, their buffers taken
+    for task in tasks:
+        gc.collect()  # nothing of the model before is released while this one is measured
+        print(json.dumps(measure(task)))
