@@ -1,8 +1,10 @@
 """Slots against llama.cpp's own grammar, on real turns, with two model families.
 
-The reference decodes each answer alone: a fresh context, the whole prompt, then token by token. Fixed text is fed in
-its usual tokens; at every choice llama.cpp's grammar sampler says which tokens are legal and the most probable of
-them is taken. It shares with the engine no tree, no fork, no batch, and no idea of its own of what is legal.
+The reference decodes each answer alone, in a context of its own: the whole prompt, then token by token. Fixed text is
+fed in its usual tokens; at every choice llama.cpp's grammar sampler says which tokens are legal and the most probable
+of them is taken. It shares with the engine no tree, no fork, no batch, and no idea of its own of what is legal. Under
+contract full, where no window slides, a conversation's first prompt is evaluated whole and the rubric, which begins
+all of them, is left there for its other turns; that this gives the logits of a whole evaluation is asserted.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from real_models import bias_of, gemma4_tiny, smollm2_f32
 from aipsy_judge.answer import AnswerForm, Option, Slot
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 from aipsy_judge.backends.protocol import Feed
-from aipsy_judge.contract import COMPACT, FULL
-from aipsy_judge.conversation import Conversation, Message
+from aipsy_judge.contract import COMPACT, FULL, Contract
+from aipsy_judge.conversation import Conversation, Message, Turn
 from aipsy_judge.engine.encode import encode
 from aipsy_judge.engine.tree import common_prefix
 from aipsy_judge.local_judge import LocalJudge
@@ -143,6 +145,20 @@ def usual_path(model: LlamaCpp, path: list[int], alive: dict[str, bytes]) -> lis
     return spelled[0][: common_prefix(spelled)]
 
 
+def prompt_of(model: LlamaCpp, contract: Contract, conversation: Conversation, turn: Turn) -> list[int]:
+    return encode(model, contract.messages(RUBRIC, conversation, turn.index))
+
+
+def stand_on(model: LlamaCpp, prompt: list[int], kept: int, *, check: bool) -> None:
+    """Evaluate the prompt but for its first `kept` tokens, which stand there; check: held to a whole evaluation."""
+    model.trim(0, kept)
+    (after,) = model.evaluate([Feed(0, kept, prompt[kept:], True)])
+    if check:
+        model.trim(0, 0)
+        (whole,) = model.evaluate([Feed(0, 0, prompt, True)])
+        assert np.abs(after - whole).max() < NOISE_LOGITS / 10
+
+
 @pytest.mark.parametrize("family", [smollm2_f32, gemma4_tiny])
 @pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
 def test_slot_values_are_those_of_grammar_constrained_greedy_decoding(family, contract):
@@ -152,16 +168,22 @@ def test_slot_values_are_those_of_grammar_constrained_greedy_decoding(family, co
     alone = Biased(path, LlamaCppOptions(threads=1))
     alone.bias = model.bias
     alone.reserve(6144)
+    talks = turns_to_judge()
+    count = sum(len(talk.turns) for talk in talks)
+    first = [prompt_of(alone, contract, talk, talk.turns[0]) for talk in talks]
+    kept = common_prefix(first) if family is smollm2_f32 and contract is FULL else 0
     seen: dict[str, Counter[str]] = {}
     decisions = close = turns = 0
     with LocalJudge(model, Weights("m", path), RUBRIC, contract) as judge:
-        for conversation in turns_to_judge():
+        for conversation in talks:
             verdicts = judge.score(conversation, rationale="never")
             for turn, verdict in zip(conversation.turns, verdicts, strict=True):
                 turns += 1
-                prompt = encode(alone, contract.messages(RUBRIC, conversation, turn.index))
-                alone.trim(0, 0)
-                alone.evaluate([Feed(0, 0, prompt)])
+                prompt = prompt_of(alone, contract, conversation, turn)
+                assert prompt[:kept] == first[0][:kept]
+                # held to a whole evaluation at the first turn that stands on what was kept, and at the last
+                there = kept if turn.number > 1 else 0
+                stand_on(alone, prompt, there, check=there > 0 and turns in (2, count))
                 mine = read_back(contract, verdict.raw)
                 for form in contract.forms(RUBRIC).values():
                     labels, gaps = reference(alone, prompt, form)
