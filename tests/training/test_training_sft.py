@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from aipsy_judge.base_record import RECORD, base_record
 from aipsy_judge.errors import InputError, JudgeError
 from training import ridge_start, row_trainer, sft, stage
 from training.adapter_files import WEIGHTS
+from training.hf_tokens import HFTokens, base_tokens
 from training.last_good import LastGood
 from training.progress import FILE as LOG
 from training.progress import _duration, read_log
-from training.recipe import Recipe
+from training.quiet import without_notices
+from training.recipe import Base, Recipe
 from training.recipe_reading import load_recipe
 from training.render import make_rows
 from training.resuming import CHECKPOINTS, last_whole_checkpoint
@@ -33,6 +36,23 @@ from training.targets import make_targets
 pytestmark = pytest.mark.slow
 GOLDEN = Path(__file__).parents[1] / "golden" / "training_golden_run.json"
 SHORT = ("train.steps=6", "train.batch=4", "train.schedule=constant", "train.warmup=0", "validate.every=null")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_tokenizer() -> Iterator[None]:
+    """Of 262,144 tokens, read once for all runs of this file: it takes as long as their steps, and none changes it."""
+    read: dict[str | None, HFTokens] = {}
+
+    def once(base: Base) -> HFTokens:
+        if base.checkpoint not in read:
+            read[base.checkpoint] = base_tokens(base)
+        return read[base.checkpoint]
+
+    with without_notices():
+        from training import sft_run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sft_run, "base_tokens", once)
+        yield
 
 
 @pytest.fixture(scope="module")
