@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 from .errors import WeightsError
 
@@ -11,10 +11,17 @@ Writing = Literal["ByteLevel", "ByteFallback"]
 _BLANK = "▁"
 
 
-def writing_of(tokenizer_json: str, where: str) -> Writing:
+def decoder_of(tokenizer: Any) -> bytes | None:
+    """The decoder of a tokenizers.Tokenizer as in its tokenizer.json, None where it has none. This is what it pickles
+    itself by: to write a whole vocabulary of 262,144 tokens for this part of it takes seconds."""
+    decoder: bytes | None = None if tokenizer.decoder is None else tokenizer.decoder.__getstate__()
+    return decoder
+
+
+def writing_of(decoder_json: bytes | None, where: str) -> Writing:
     """How a vocabulary writes bytes: "ByteLevel" (GPT-2's letters) or "ByteFallback" (a mark for the blank and
-    <0xNN>). WeightsError for another: its bytes would be a guess."""
-    decoder = json.loads(tokenizer_json)["decoder"] or {}
+    <0xNN>). WeightsError for another: its bytes would be a guess. `decoder_json`: see decoder_of."""
+    decoder = {} if decoder_json is None else json.loads(decoder_json)
     parts = {part["type"] for part in decoder.get("decoders", [decoder]) if "type" in part}
     if "ByteLevel" in parts:
         return "ByteLevel"

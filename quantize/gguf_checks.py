@@ -107,7 +107,8 @@ def _check_ends(file: Path, header: GgufHeader, folder: Path) -> None:
         raise WeightsError(
             f"the converted file ends replies with token {eos}; the model with {list(wanted)}", hint=_HINT
         )
-    running_on = [i for i in wanted if i not in _ends_of_generation(file, wanted)]
+    ends = _ends_of_generation(file, wanted)
+    running_on = [i for i in wanted if i not in ends]
     if running_on:
         raise WeightsError(f"llama.cpp does not take the tokens {running_on} for the end of a reply", hint=_HINT)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aipsy_judge.errors import WeightsError
-from aipsy_judge.token_bytes import token_bytes, writing_of
+from aipsy_judge.token_bytes import decoder_of, token_bytes, writing_of
 
 from .base_folder import checkpoint_folder
 from .recipe import Base
@@ -43,7 +43,7 @@ class HFTokens:
         """The bytes each token id stands for (b"" for control tokens and unused ids)."""
         added = self.tokenizer.added_tokens_decoder
         texts = self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer)))
-        writing = writing_of(self.tokenizer.backend_tokenizer.to_str(), self.name)
+        writing = writing_of(decoder_of(self.tokenizer.backend_tokenizer), self.name)
         pieces: list[bytes] = []
         for token, text in enumerate(texts):
             if token in added:

@@ -61,6 +61,7 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
     there is one. Everything else is trl's."""
 
     trunk: KeptTrunk | None = None
+    processing_class: Any
 
     def __init__(self, *args: Any, rows: Sequence[Row], pad_token: int, loss_kind: Kind, **words: Any) -> None:
         super().__init__(*args, data_collator=row_collator(rows, pad_token), **words)
@@ -117,3 +118,11 @@ class RowTrainer(_Trainer):  # type: ignore[misc]
 
     def create_model_card(self, *args: Any, **words: Any) -> None:
         """None here: the judge's card is written where a judge is assembled."""
+
+    def _save(self, *args: Any, **words: Any) -> None:
+        """A checkpoint, without the tokenizer: it is the base's, which a run goes on with; Gemma's is 33 MB."""
+        tokenizer, self.processing_class = self.processing_class, None
+        try:
+            super()._save(*args, **words)
+        finally:
+            self.processing_class = tokenizer

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import WeightsError
 from ..model_folder import TOKENIZER, ModelFolder
-from ..token_bytes import token_bytes, writing_of
+from ..token_bytes import decoder_of, token_bytes, writing_of
 
 _NAMED = ("bos_token", "eos_token")
 
@@ -40,7 +40,7 @@ class FolderTokens:
 
     @cached_property
     def vocabulary(self) -> Sequence[bytes]:
-        writing = writing_of(self._tokenizer.to_str(), str(self._path))
+        writing = writing_of(decoder_of(self._tokenizer), str(self._path))
         pieces = [b""] * self._size
         for text, token in self._tokenizer.get_vocab(with_added_tokens=True).items():
             if token >= self._size:

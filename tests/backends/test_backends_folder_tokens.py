@@ -22,6 +22,7 @@ from aipsy_judge.errors import WeightsError
 from aipsy_judge.model_folder import open_model_folder
 from aipsy_judge.rubric import load_rubric
 from training.dequantised import dequantised
+from training.hf_tokens import HFTokens
 
 pytestmark = pytest.mark.slow
 TEXTS = (
@@ -77,6 +78,34 @@ def test_control_tokens_in_plain_text_stay_text() -> None:
         plain = tokens.tokenize(" ".join(tokens.marker_texts), special=False)
         assert not markers & set(plain)
         assert b"".join(tokens.vocabulary[t] for t in plain).decode() == " ".join(tokens.marker_texts)
+
+
+class Unwritten:
+    """The real tokenizer, which is not to be written out whole: with 262,144 tokens that is 33 MB."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def to_str(self) -> str:
+        pytest.fail("all of the tokenizer was written")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def test_a_vocabularys_bytes_are_read_without_writing_the_tokenizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_small_folder(tmp_path / "small")
+    tokens = FolderTokens(open_model_folder(folder), 260)
+    tokens._tokenizer = Unwritten(tokens._tokenizer)
+    from transformers import PreTrainedTokenizerFast
+
+    theirs = PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    whole = Unwritten(theirs.backend_tokenizer)
+    monkeypatch.setattr(PreTrainedTokenizerFast, "backend_tokenizer", property(lambda self: whole))
+    assert list(HFTokens(theirs, "small").vocabulary) == list(tokens.vocabulary)[: len(theirs)]
+    assert tokens.vocabulary[tokens.tokenize("a", special=False)[0]] == b"a"
 
 
 class Yielding:

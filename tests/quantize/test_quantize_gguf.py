@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from small_gguf import CONTROL, TEMPLATE, bpe_vocabulary, write_small_gguf
 
 import quantize.converter
 import quantize.disk_space
+import quantize.gguf_checks
 from aipsy_judge.errors import BackendError, CapacityError, InputError, WeightsError
 from aipsy_judge.gguf_header import read_gguf_header
 from quantize.converter import run_converter
@@ -86,6 +88,21 @@ def test_an_end_token_that_the_library_would_run_past_is_an_error(folder: Path, 
     (folder / "generation_config.json").write_text('{"eos_token_id": [2, 50]}')
     with pytest.raises(WeightsError, match=r"\[50\] for the end"):
         check_converted(write_small_gguf(tmp_path / "eog.gguf"), folder)
+
+
+def test_the_converted_vocabulary_is_loaded_once_however_many_tokens_end_a_reply(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[Path] = []
+
+    def counted(file: Path, ids: Iterable[int]) -> set[int]:
+        loads.append(file)
+        return set(ids)
+
+    monkeypatch.setattr(quantize.gguf_checks, "_ends_of_generation", counted)
+    (folder / "generation_config.json").write_text('{"eos_token_id": [2, 0, 50]}')
+    check_converted(write_small_gguf(tmp_path / "good.gguf"), folder)
+    assert len(loads) == 1
 
 
 def test_end_tokens_come_from_generation_settings_first(folder: Path) -> None:

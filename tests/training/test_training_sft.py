@@ -111,6 +111,8 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(project: Path, str
     _train_until(recipe, out, "step 5/6")
     assert not (out / "sft").exists()
     saved = out / ".sft.part" / CHECKPOINTS / "checkpoint-4"
+    assert (saved / WEIGHTS).is_file()
+    assert not (saved / "tokenizer.json").exists()  # it is the base's, and larger than all else here
     (saved.parent / "checkpoint-5").mkdir()  # half written when it was killed
     told: list[str] = []
     train(recipe, out, told.append)
