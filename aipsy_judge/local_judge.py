@@ -97,6 +97,7 @@ class LocalJudge:
         said = {
             "newest_messages": weights.window,
             "operating_points": {n: asdict(p) for n, p in weights.operating_points.items()},
+            "set_from": dict(weights.set_from),
             "not_validated": sorted(weights.not_validated),
             "unblessed": weights.blessed is False,
         }

@@ -13,6 +13,7 @@ from .engine.slots import AnswerReader
 from .readings import read_flags, read_scores
 from .reservations import unsure, withhold
 from .rubric import Rubric
+from .set_from import decided
 from .subjects import Subject
 from .untrusted import suspicions
 from .verdict import Flag, Score, Unscored, Verdict
@@ -48,6 +49,7 @@ class VerdictWriter:
         if prose is not None and prose.cut:
             notes.append("rationale_cut")
         text = prose.text if prose is not None else None
+        labels = {name: reading.label for name, reading in self._readings(readers).items()}
         plan = {"plan": {"conversations": shared}} if shared > 1 else {}
         return Verdict(
             conversation_id=conversation.id,
@@ -58,7 +60,7 @@ class VerdictWriter:
             rationale=text,
             suspected_injection=suspicions(m.content for m in conversation.messages[: subject.upto + 1]),
             notes=tuple(notes),
-            raw="".join(r.answer(text or "") for r in readers),
+            raw="".join(r.answer(text or "", labels) for r in readers),
             provenance={**self._provenance(), **plan},
         )
 
@@ -78,14 +80,19 @@ class VerdictWriter:
 
     def _meaning(self, readers: Sequence[AnswerReader]) -> tuple[dict[str, Flag], dict[str, Score], tuple[str, ...]]:
         """Flags, scores, and the names of those that are unsure."""
-        readings: dict[str, SlotReading] = {}
-        for reader in readers:
-            readings |= reader.readings
+        readings = self._readings(readers)
         floor = self._weights.legal_mass_floor
         flags = read_flags(self._rubric, readings, floor)
         scores = read_scores(self._rubric, readings, flags, floor)
         flags, scores = withhold(self._rubric, flags, scores, self._weights.not_validated)
         return flags, scores, unsure(self._rubric, flags, scores, self._weights.operating_points)
+
+    def _readings(self, readers: Sequence[AnswerReader]) -> Mapping[str, SlotReading]:
+        """All that was read, each flag at the level that it is set to."""
+        readings: dict[str, SlotReading] = {}
+        for reader in readers:
+            readings |= reader.readings
+        return decided(self._rubric, readings, self._weights.set_from)
 
     @property
     def _standing_notes(self) -> tuple[str, ...]:

@@ -159,6 +159,8 @@ class Manifest(_Model):
     temperatures      per slot (answer.py), fitted on validation data; 1 where not given
     legal_mass_floor  under it a reading is Unscored("off_contract")
     operating_points  by metric or flag
+    set_from          flags that are set from this probability on, chosen on validation data; the others where the most
+                      probable answer says so (set_from.py)
     not_validated     metrics or flags that this judge was not shown to work on, each with the reason: they come out
                       as Unscored("not_validated")
     golden_turns      what it read on the machine that it was made on, for `doctor --prove`
@@ -183,6 +185,7 @@ class Manifest(_Model):
     temperatures: dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]] = {}
     legal_mass_floor: Share
     operating_points: dict[str, OperatingPoint] = {}
+    set_from: dict[str, Annotated[float, Field(gt=0.0, lt=1.0)]] = {}
     not_validated: dict[str, Text] = {}
     remarks: Annotated[tuple[Text, ...], Strict(False)] = ()
     golden_turns: Annotated[tuple[GoldenTurn, ...], Strict(False)] = ()

@@ -29,6 +29,7 @@ class Weights:
     context_tokens    longest prompt and answer; None: as long as the model was trained for
     window            newest messages that it is shown; None: all
     operating_points  by metric or flag: beyond it a reading is unsure
+    set_from          by flag: the probability from which on it is set; else where the most probable answer says so
     not_validated     metrics and flags that come out as Unscored("not_validated"), each with the reason
     blessed           None: nothing was claimed of these weights; False: opened although its checks did not pass
     remarks           what a reader of any of its scores must know
@@ -45,6 +46,7 @@ class Weights:
     context_tokens: int | None = None
     window: int | None = None
     operating_points: Mapping[str, Point] = field(default_factory=dict)
+    set_from: Mapping[str, float] = field(default_factory=dict)
     not_validated: Mapping[str, str] = field(default_factory=dict)
     blessed: bool | None = None
     remarks: tuple[str, ...] = ()
@@ -167,6 +169,7 @@ def _of_folder(folder: Path, manifest: Manifest, *, unblessed: bool) -> Weights:
         context_tokens=manifest.context_tokens,
         window=manifest.window,
         operating_points={n: Point(p.confidence, p.p_fail) for n, p in manifest.operating_points.items()},
+        set_from=manifest.set_from,
         not_validated=manifest.not_validated,
         blessed=manifest.blessed,
         remarks=remarks,

@@ -8,6 +8,7 @@ from .contract import Contract
 from .errors import ContractError, ManifestError
 from .reservations import check_names
 from .rubric import Rubric
+from .set_from import check_set_from
 from .weights import Weights
 
 
@@ -30,7 +31,9 @@ def check_weights(weights: Weights, rubric: Rubric, contract: Contract) -> None:
             hint="Score with the rubric it was trained on, or with a judge that takes any rubric.",
         )
     check_names(rubric, weights.operating_points, weights.not_validated, weights.name)
-    slots = [slot.name for form in contract.forms(rubric).values() for slot in form.slots]
+    forms = contract.forms(rubric)
+    check_set_from(rubric, forms, weights.set_from, weights.name)
+    slots = [slot.name for form in forms.values() for slot in form.slots]
     _check_slots(slots, weights.temperatures, weights.name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from aipsy_judge.strict_json import dumps
 from training.recipe_reading import load_recipe
 
 from .held_out_card import card_block, shipped_lines
-from .held_out_points import point_lines, points_to_dict, proposals
+from .held_out_points import point_lines, points_to_dict, proposals, set_from_lines, set_from_proposals
 from .held_out_report import count_lines, difference_lines, mass_lines, plain_lines, tables
 from .held_out_run import UNTRAINED, Found, Wanted, run, to_dict
 
@@ -61,10 +62,12 @@ def measure_held_out(judge: str | None, seed: int, json_path: Path | None, told:
         click.echo(line)
     data = to_dict(found)
     if told["points"]:
-        points = proposals(found.rubric, next(iter(found.judged.values())).verdicts, found.items)
-        for line in point_lines(points):
+        verdicts = next(iter(found.judged.values())).verdicts
+        points = proposals(found.rubric, verdicts, found.items)
+        deciding = set_from_proposals(found.rubric, verdicts, found.items)
+        for line in (*set_from_lines(deciding), *point_lines(points)):
             click.echo(line)
-        data["points"] = points_to_dict(points)
+        data["points"] = points_to_dict(points) | {"set_from": {n: asdict(d) for n, d in deciding.items()}}
     if json_path is not None:
         write_text(json_path, dumps(data, indent=1) + "\n")
     if told["card"] is not None:

@@ -6,6 +6,10 @@ p_fail      the greatest from which a verdict that passes is for review, so that
             flag: of the cases) fail or are for review, with the same LEAST_KEPT
 
 Where that cannot be had, the best that can within LEAST_KEPT is taken, and `attained` says so.
+
+And from which probability on a flag is set (aipsy_judge.set_from): the least from which LEAST_RIGHT of those set are
+right, where more cases are found so than where the most probable answer decides. A judge that has such a point in its
+manifest was read with it: the two others are to be proposed from that judge's own verdicts.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from .held_out import HeldItem
 from .held_out_said import Bools, Floats, p_below, read_through
 
 MOST_WRONG, LEAST_KEPT, LEAST_FOUND = 0.10, 0.5, 0.9
+LEAST_RIGHT = 0.75  # of set flags
 DIGITS = 3  # of a threshold
 
 
@@ -89,6 +94,33 @@ def propose(seen: Seen) -> Proposal:
         found,
         attained=met,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """A flag is set from `least` on: `recall` and `precision` then, and, as it was said, `recall_before` and
+    `precision_before` (None where nothing was set)."""
+
+    least: float
+    recall: float
+    precision: float
+    recall_before: float
+    precision_before: float | None
+
+
+def propose_set_from(seen: Seen) -> Deciding | None:
+    """None where no probability is told, there is no case, or no threshold finds more than was said."""
+    told, cases = ~np.isnan(seen.p_fail), int(seen.truth.sum())
+    if not cases:
+        return None
+    before = _found(seen, np.zeros(len(seen.says), dtype=bool)) or 0.0
+    right = float(seen.truth[seen.says].mean()) if seen.says.any() else None
+    for limit in np.unique(np.floor(seen.p_fail[told] * 10**DIGITS) / 10**DIGITS):
+        said = told & (seen.p_fail >= limit)
+        precision, recall = float(seen.truth[said].mean()), float(said[seen.truth].mean())
+        if 0 < limit < 1 and precision >= LEAST_RIGHT:
+            return Deciding(float(limit), recall, precision, before, right) if recall > before else None
+    return None
 
 
 def _confidence(seen: Seen, wrong: Bools) -> float | None:
@@ -189,6 +221,15 @@ def proposals(rubric: Rubric, verdicts: Mapping[str, Verdict], items: Sequence[H
     return found | {f.name: propose(seen_of_flag(f.name, read, items)) for f in rubric.flags}
 
 
+def set_from_proposals(
+    rubric: Rubric, verdicts: Mapping[str, Verdict], items: Sequence[HeldItem]
+) -> dict[str, Deciding]:
+    """flag -> from where on to set it; flags that are better left as they are are not among them."""
+    read = {i.id: read_through(verdicts[i.id], rubric)[0] for i in items}
+    found = {f.name: propose_set_from(seen_of_flag(f.name, read, items)) for f in rubric.flags}
+    return {name: deciding for name, deciding in found.items() if deciding is not None}
+
+
 def operating_points(found: Mapping[str, Proposal]) -> dict[str, OperatingPoint]:
     """As a manifest takes them: those that say something."""
     return {
@@ -202,6 +243,18 @@ def points_to_dict(found: Mapping[str, Proposal]) -> dict[str, Any]:
     """Both as strict JSON data."""
     made = {name: point.model_dump(exclude_none=True) for name, point in operating_points(found).items()}
     return {"operating_points": made, "proposals": {name: asdict(p) for name, p in found.items()}}
+
+
+def set_from_lines(found: Mapping[str, Deciding]) -> Iterator[str]:
+    """What setting a flag from a probability on comes to, and the block for the description."""
+    if not found:
+        return
+    yield f"Flags set from a probability on: the least from which {LEAST_RIGHT:.0%} of those set are right"
+    for name, d in found.items():
+        was = f"{_share(d.recall_before)} and {_share(d.precision_before)}"
+        yield f"  {name}: {d.least:g}; recall {_share(d.recall)}, precision {_share(d.precision)}; as it was said {was}"
+    yield "  Operating points are to be proposed again from a judge that is assembled with these."
+    yield from yaml.safe_dump({"set_from": {n: d.least for n, d in found.items()}}).rstrip("\n").split("\n")
 
 
 def point_lines(found: Mapping[str, Proposal]) -> Iterator[str]:

@@ -112,7 +112,7 @@ def _manifest(told: Description, files: _Placed, limits: Path) -> Manifest:
     record = _verified(Path(told.verify)) if told.verify is not None else None
     data: dict[str, Any] = {
         **told.model_dump(include={"name", "about", "base", "licence", "contract", "window", "legal_mass_floor"}),
-        **told.model_dump(include={"operating_points", "not_validated", "remarks"}),
+        **told.model_dump(include={"operating_points", "set_from", "not_validated", "remarks"}),
         "format": 1,
         "files": [row.model_dump() for row in files.rows],
         "rubric": {"name": rubric.name, "hash": rubric.hash},
@@ -209,14 +209,18 @@ def _main_type(path: Path) -> str:
 def _check_names(told: Description) -> None:
     """A metric that is held back under a misspelt name would be scored."""
     rubric = load_rubric(told.rubric)
-    known = {*rubric.metric_names, *(flag.name for flag in rubric.flags)}
-    named = {"operating_points": told.operating_points.keys(), "not_validated": told.not_validated.keys()}
-    for key, names in named.items():
-        if strange := sorted(names - known):
+    flags = {flag.name for flag in rubric.flags}
+    known = {*rubric.metric_names, *flags}
+    for key, names, legal in (
+        ("operating_points", told.operating_points.keys(), known),
+        ("not_validated", told.not_validated.keys(), known),
+        ("set_from", told.set_from.keys(), flags),
+    ):
+        if strange := sorted(names - legal):
             raise InputError(
                 f"{key}: the rubric {rubric.name} has no {', '.join(strange)}",
                 where=told.name,
-                hint=f"Its metrics and flags: {', '.join(sorted(known))}.",
+                hint=f"It has: {', '.join(sorted(legal))}.",
             )
 
 

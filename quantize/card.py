@@ -70,6 +70,9 @@ def _own_limits(manifest: Manifest, told: Description | None) -> Iterator[str]:
     held = _held_back(manifest, told)
     for name, reason in held.items():
         yield f"{name} is not scored: {reason}."
+    for name, least in manifest.set_from.items():
+        if name not in held:
+            yield f"{name} is set from a probability of {least:g} on, chosen on validation data."
     for name, point in manifest.operating_points.items():
         if name in held:  # nothing held back is ever marked (reservations.unsure)
             continue

@@ -61,6 +61,7 @@ class Description(BaseModel):
     verify: PathText | None = None
     temperatures: dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]] | None = None
     operating_points: dict[str, OperatingPoint] = {}
+    set_from: dict[str, Annotated[float, Field(gt=0.0, lt=1.0)]] = {}
     not_validated: dict[str, Text] = {}
     remarks: Annotated[tuple[Text, ...], Strict(False)] = ()
     golden: Annotated[tuple[PathText, ...], Strict(False)] = ()

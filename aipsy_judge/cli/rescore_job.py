@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..contract import COMPACT
 from ..errors import InputError
 from ..reread import reread
 from ..runs import load_run
@@ -60,6 +61,12 @@ def rescore(source: Path, target: Path) -> Rescored:
     info = read_info(source)
     if info.redacted:
         raise InputError("a redacted run keeps no replies to read again", where=str(source))
+    if info.lane.contract == COMPACT.name:
+        raise InputError(
+            "answers by contract compact were chosen label by label as they were written: no reader reads them anew",
+            where=str(source),
+            hint="Score again with the judge, or take the run as it is.",
+        )
     run = load_run(source)
     before = list(run.verdicts)
     if not any(v.raw is not None for v in before):

@@ -76,9 +76,9 @@ class AnswerReader:
         """A rationale may follow."""
         return self._form.rationale
 
-    def answer(self, rationale: str = "") -> str:
-        """The whole answer as text, once `done`."""
-        return self._form.render(self.labels, rationale)
+    def answer(self, rationale: str = "", labels: Mapping[str, str] | None = None) -> str:
+        """The whole answer as text, once `done`; with other `labels` than those that were read where such are given."""
+        return self._form.render(self.labels if labels is None else labels, rationale)
 
     @property
     def room(self) -> int:

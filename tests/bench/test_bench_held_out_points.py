@@ -19,6 +19,7 @@ from bench.held_out_points import (
     point_lines,
     proposals,
     propose,
+    propose_set_from,
     seen_of_flag,
     seen_of_metric,
 )
@@ -56,6 +57,25 @@ def test_where_a_tenth_cannot_be_had_the_best_that_keeps_half_is_taken_and_said(
     assert found.wrong == pytest.approx(1 / 5)
     assert found.kept == LEAST_KEPT
     assert not found.attained
+
+
+def test_a_flag_is_set_from_the_least_probability_with_three_of_four_right() -> None:
+    # Two of five cases are said. From .4 on six are set, of which five are cases; from .3 on five of seven; from .2 on
+    # five of eight.
+    found = propose_set_from(
+        seen("xx........", "xxxx..x...", p_fail=[0.9, 0.8, 0.5, 0.45, 0.4, 0.3, 0.42, 0.2, 0.1, 0])
+    )
+    assert found is not None
+    assert found.least == 0.4
+    assert found.recall == 1
+    assert found.precision == pytest.approx(5 / 6)
+    assert (found.recall_before, found.precision_before) == (pytest.approx(2 / 5), 1)
+
+
+def test_a_flag_that_finds_as_many_by_its_most_probable_answer_is_left_as_it_is() -> None:
+    assert propose_set_from(seen("xxx.", "xxx.", p_fail=[0.9, 0.8, 0.7, 0.1])) is None
+    assert propose_set_from(seen("....", "....", p_fail=[0.9, 0.8, 0.7, 0.1])) is None
+    assert propose_set_from(seen("x...", "xx..")) is None
 
 
 def test_no_confidence_is_asked_for_where_few_are_wrong() -> None:

@@ -1,6 +1,7 @@
 """The smaller verbs: repeat, rescore, rubric, models, doctor."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -72,8 +73,6 @@ class Replying(FakeJudge):
         self.misread, self.finish = misread, finish
 
     def _verdict(self, conversation, turn, rationale):
-        from dataclasses import replace
-
         verdict = super()._verdict(conversation, turn, rationale)
         said = self._drawn(conversation, turn)
         scores = dict.fromkeys(RUBRIC.metric_names, Unscored("unparseable", "bad escape"))
@@ -129,6 +128,16 @@ def test_a_run_without_replies_is_refused(run, opened, talk, tmp_path):
     ran = run("rescore", tmp_path / "redacted", "--out", tmp_path / "x")
     assert (ran.code, "redacted run keeps no replies" in ran.err) == (2, True)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_run_by_contract_compact_is_refused_and_no_score_of_it_lost(run, opened, talk, tmp_path):
+    """Read as JSON, every verdict of it came out unscored."""
+    opened.judge = Replying()
+    opened.judge.lane = replace(opened.judge.lane, contract="compact")
+    run("score", talk, "--out", tmp_path / "a")
+    ran = run("rescore", tmp_path / "a", "--out", tmp_path / "b")
+    assert (ran.code, "label by label" in ran.err) == (2, True)
+    assert not (tmp_path / "b").exists()
 
 
 # -- rubric ---------------------------------------------------------------------------------------------------------
