@@ -59,16 +59,24 @@ def watch(side: Side, task: Task, settings: Settings, against: Watched | None, t
         _check_room(prompts, cues, budget, backend.context_tokens, side)
         seen = look(backend, [*HARD_TEXTS, *texts_of(task.conversations)], prompts)
         trunk = Trunk(backend, _cells(prompts, cues, budget))
-        tell(f"{side.words}: free answers to {len(prompts)} prompts")
-        written = [w for n, p in enumerate(prompts) for w in write_answers(backend, trunk, n, p, cues, budget)]
-        tell(f"{side.words}: distributions over the answers")
-        answers = against.followed if against is not None else tuple(written)
-        kept, places = _followed(backend, trunk, prompts, cues, answers, against)
+        tell(f"{side.words}: free answers to {len(prompts)} prompts, and distributions over those that are followed")
+        given = _by_unit(against.followed) if against is not None else None
+        written, answers = list[Written](), list[Written]()
+        kept, places = list[tuple[Kept, ...]](), list[tuple[float, bool]]()
+        for unit, prompt in enumerate(prompts):  # all that is asked of a prompt while it stands in the cache
+            own = write_answers(backend, trunk, unit, prompt, cues, budget)
+            followed = own if given is None else given.get(unit, [])
+            rows, near = _followed(backend, trunk, prompts, cues, followed, against, first=len(answers))
+            written += own
+            answers += followed
+            kept += rows
+            places += near
         trunk.clear()
         tell(f"{side.words}: verdicts")
         said = verdicts(backend, side, task, floor=settings.floor, memory_gb=settings.memory_gb)
         library = str(backend.describe()["library"])
-        return Watched(seen, tuple(written), answers, kept, places, tuple(said), library)
+        whole = tuple(kept) if _comparable(backend, against) else None
+        return Watched(seen, tuple(written), tuple(answers), whole, tuple(places), tuple(said), library)
 
 
 def distance_from(side: Side, task: Task, settings: Settings, other: Watched, tell: Tell) -> list[tuple[float, bool]]:
@@ -79,7 +87,20 @@ def distance_from(side: Side, task: Task, settings: Settings, other: Watched, te
     with opened(side, settings.threads) as backend:
         prompts, cues = task.prompts(backend), task.cues(backend)
         trunk = Trunk(backend, _cells(prompts, cues, settings.budget))
-        return list(_followed(backend, trunk, prompts, cues, other.followed, other)[1])
+        return _followed(backend, trunk, prompts, cues, other.followed, other)[1]
+
+
+def _by_unit(answers: Sequence[Written]) -> dict[int, list[Written]]:
+    """Unit -> its answers, in order."""
+    found: dict[int, list[Written]] = {}
+    for answer in answers:
+        found.setdefault(answer.unit, []).append(answer)
+    return found
+
+
+def _comparable(backend: TokenBackend, against: Watched | None) -> bool:
+    """Whether answers that were written there can be followed here."""
+    return against is None or len(against.seen.vocabulary) == len(backend.vocabulary)
 
 
 def _followed(
@@ -89,17 +110,20 @@ def _followed(
     cues: dict[str, list[int]],
     answers: Sequence[Written],
     against: Watched | None,
-) -> tuple[tuple[tuple[Kept, ...], ...] | None, tuple[tuple[float, bool], ...]]:
-    if against is not None and len(against.seen.vocabulary) != len(backend.vocabulary):
-        return None, ()
+    first: int = 0,
+) -> tuple[list[tuple[Kept, ...]], list[tuple[float, bool]]]:
+    """Distributions over the answers, and places against those of the other side; `first`: how many of its answers
+    stand before these."""
     kept: list[tuple[Kept, ...]] = []
     places: list[tuple[float, bool]] = []
-    for number, answer in enumerate(answers):
+    if not _comparable(backend, against):
+        return kept, places
+    for number, answer in enumerate(answers, first):
         rows = follow(trunk, prompts[answer.unit], cues[answer.form], answer.tokens)
         kept.append(tuple(keep(row) for row in rows))
         if against is not None and against.kept is not None:
             places += [place(p, row) for p, row in zip(against.kept[number], rows, strict=True)]
-    return tuple(kept), tuple(places)
+    return kept, places
 
 
 def _check_room(
