@@ -69,7 +69,8 @@ def _written(backend: TokenBackend, unit: int, form: str, cue: list[int], made: 
 
 def asked_for(written: Sequence[Written], contract: Contract, rubric: Rubric) -> list[Written]:
     """The answers without those that nobody asks for: of contract compact, the line of a metric that hangs on a flag
-    which the judge's own line leaves unset. It is never read (readings.read_scores) and in no training row."""
+    which the judge's own line leaves unset. It is in no training row, and read only where a manifest sets the flag all
+    the same (aipsy_judge.set_from)."""
     if contract.name != "compact":
         return list(written)
     forms = contract.forms(rubric)

@@ -185,6 +185,7 @@ def test_a_verify_by_other_limits_or_of_other_files_blesses_nothing(parts):
         ({"golden": 3}, "golden"),
         ({"not_validated": {"empthy": "too few"}}, "has no empthy"),
         ({"operating_points": {"foo": {"p_fail": 0.5}}}, "has no foo"),
+        ({"set_from": {"empathy": 0.5}}, "has no empathy"),
         ({"context_tokens": 10**12}, "the model was made for"),
         ({"extra": 1}, "extra"),
     ],

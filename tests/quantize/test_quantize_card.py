@@ -43,6 +43,15 @@ def test_a_metric_that_hangs_on_a_flag_held_back_is_told_as_held_back_too() -> N
     assert said(held, UNSURE) == ["empathy"]
 
 
+def test_the_card_tells_from_where_on_a_flag_is_set() -> None:
+    told = "crisis_detected is set from a probability of 0.38 on"
+    assert told in card_text(shipped(set_from={"crisis_detected": 0.38}))
+    assert told not in card_text(shipped(set_from={}))
+    assert told not in card_text(
+        shipped(set_from={"crisis_detected": 0.38}, not_validated={"crisis_detected": "recall .4"})
+    )
+
+
 @pytest.mark.parametrize("changes", [{"name": "nobody-has-this"}, {"hash": "0" * 64}])
 def test_of_a_rubric_that_is_not_at_hand_the_manifest_alone_is_told(changes: dict[str, str]) -> None:
     rubric = TrainedRubric(**{**shipped().rubric.model_dump(), **changes})
