@@ -27,6 +27,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,9 @@ def run_part(
     name: str, url: str, expected: dict[int, Any], clients: int, calls: int, *, kill: int, exact: bool
 ) -> Part:
     """`clients` processes of `calls` calls each, `kill` of which are killed when a third of all calls are answered."""
-    context = multiprocessing.get_context("spawn")
+    # each forked from one clean process that has imported what a client needs, and nothing of this one
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["bench.load_client"])
     ends, processes = [], []
     for n in range(clients):
         here, there = context.Pipe(duplex=False)
@@ -108,8 +111,7 @@ def _values(verdicts: Any) -> Any:
 
 def measured(judge: str, contract: str, clients: int, calls: int, parallel: int, queue: int) -> dict[str, Any]:
     """All parts, on a server of its own."""
-    with open_judge(judge, contract=contract, options=JudgeOptions(threads=1)) as opened:
-        expected = {n: _scored(opened, n) for n in range(TALKS)}
+    expected = _expected(judge, contract)
     with _Server(judge, contract, parallel, queue) as server:
         exact = parallel == 1
         run_part("warm", server.url, expected, 4, WARM_CALLS // 4, kill=0, exact=exact)
@@ -127,6 +129,13 @@ def measured(judge: str, contract: str, clients: int, calls: int, parallel: int,
             "idle_afterwards": idle,
             "cancelled": int(server.metric('jobs_total{end="cancelled"}')),
         }
+
+
+@cache
+def _expected(judge: str, contract: str) -> dict[int, Any]:
+    """Talk -> what `score` says of it."""
+    with open_judge(judge, contract=contract, options=JudgeOptions(threads=1)) as opened:
+        return {n: _scored(opened, n) for n in range(TALKS)}
 
 
 def _scored(judge: Judge, number: int) -> Any:
