@@ -25,9 +25,15 @@ pytestmark = [
 JUDGE = ["--judge", "smollm2-untrained", "--threads", "1"]
 
 
-def test_three_turns_judged_by_the_real_small_model(tmp_path):
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """The recipe's targets and parts, kept for another run as `--work` keeps them."""
+    return tmp_path_factory.mktemp("work")
+
+
+def test_three_turns_judged_by_the_real_small_model(work, tmp_path):
     kinds = ["--only", "names", "--only", "injection"]
-    words = [*JUDGE, "--turns", "3", *kinds, "--json", str(tmp_path / "out.json")]
+    words = [*JUDGE, "--turns", "3", *kinds, "--work", str(work), "--json", str(tmp_path / "out.json")]
     said = CliRunner().invoke(main, words)
     assert said.exit_code == 0, said.output
     assert "its scores mean nothing" in said.output
@@ -58,10 +64,10 @@ def test_an_untrained_model_asked_as_a_trained_one_is_unscored_and_no_figure_is_
     assert {f["p95"] for f in told["changes"]["quotes"]["figures"].values()} == {None}
 
 
-def test_at_least_sixty_of_a_hundred_drawn_turns_have_a_paraphrase_whatever_the_seed(tmp_path):
+def test_at_least_sixty_of_a_hundred_drawn_turns_have_a_paraphrase_whatever_the_seed(work):
     known = read_paraphrases()
     recipe = load_recipe("recipes/mini.yaml", ())
     for seed in (14, 1, 2, 3):
-        drawn = drawn_replies(recipe, tmp_path, "test", 100, seed)
+        drawn = drawn_replies(recipe, work, "test", 100, seed)
         assert sum(r.failure for r in drawn) == 50
         assert sum(paraphrased(r, known) != r for r in drawn) >= 60
