@@ -107,12 +107,14 @@ class Check(_Model):
 
 
 class AskedAs(_Model):
-    """How `verify` asked: contract, hash of the rubric, newest messages shown (None: all), floor of legal mass."""
+    """How `verify` asked: contract, hash of the rubric, newest messages shown (None: all), floor of legal mass; and of
+    which metrics it took no value for told, because the judge holds them back."""
 
     contract: Text
     rubric: Sha256
     window: Annotated[int, Field(gt=0)] | None = None
     legal_mass_floor: Share = LEGAL_MASS_FLOOR  # where a record does not say it: what verify asked with then
+    held_back: Annotated[tuple[Text, ...], Strict(False)] = ()
 
 
 class Verified(_Model):

@@ -21,12 +21,14 @@ from aipsy_judge.transcripts import iter_conversations
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """How the judge is asked, and about what. window: the newest messages that it is shown; None: all."""
+    """How the judge is asked, and about what. window: the newest messages that it is shown; None: all.
+    held_back: metrics whose value it tells nobody."""
 
     rubric: Rubric
     contract: Contract
     conversations: tuple[Conversation, ...]
     window: int | None = None
+    held_back: tuple[str, ...] = ()
 
     def prompts(self, backend: TokenBackend) -> list[list[int]]:
         """A prompt for every unit, in order; silent turns are not asked about."""

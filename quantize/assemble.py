@@ -37,6 +37,7 @@ from aipsy_judge.manifest import (
 )
 from aipsy_judge.model_folder import open_model_folder, refuse_adapter
 from aipsy_judge.opening import open_judge
+from aipsy_judge.reservations import held_back
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.strict_json import loads
 from aipsy_judge.transcripts import iter_conversations
@@ -149,12 +150,17 @@ def _is_blessed(told: Description, files: _Placed, record: Verified | None, limi
 
 def _check_asked(told: Description, record: Verified) -> None:
     """What was proven is a judge that is asked this way, and whose answers count from this legal mass on."""
+    rubric = load_rubric(told.rubric)
     own = AskedAs(
-        contract=told.contract,
-        rubric=load_rubric(told.rubric).hash,
-        window=told.window,
-        legal_mass_floor=told.legal_mass_floor,
-    ).model_dump()
+        contract=told.contract, rubric=rubric.hash, window=told.window, legal_mass_floor=told.legal_mass_floor
+    ).model_dump(exclude={"held_back"})
+    told_all = set(record.asked.held_back) - held_back(rubric, told.not_validated).keys() if record.asked else set()
+    if told_all:
+        raise InputError(
+            f"the verify took {', '.join(sorted(told_all))} for held back, and this judge tells its value",
+            where=told.verify,
+            hint="Run quantize.verify again with --held-back for what stands in not_validated alone.",
+        )
     found = record.asked.model_dump() if record.asked is not None else {}
     other = [key.replace("_", " ") for key in own if key not in found or found[key] != own[key]]
     if other:

@@ -19,7 +19,7 @@ import click
 from aipsy_judge.atomic import check_writable, write_text
 from aipsy_judge.cli.ending import told_errors
 from aipsy_judge.contracts import CONTRACTS, load_contract
-from aipsy_judge.errors import EXIT_GATE, EXIT_OK
+from aipsy_judge.errors import EXIT_GATE, EXIT_OK, InputError
 from aipsy_judge.file_hash import file_sha256
 from aipsy_judge.manifest import LEGAL_MASS_FLOOR, AskedAs, Verified
 from aipsy_judge.rubric import DEFAULT_RUBRIC, load_rubric
@@ -41,7 +41,9 @@ EXAMPLES = 5  # answers that did not parse, shown in the detail
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that was measured. `kinds`: free answers by what became of them, of the full weights and the candidate."""
+    """All that was measured. `kinds`: free answers by what became of them, of the full weights and the candidate;
+    `held_back`: metrics whose value is told to nobody, so that none can drift. What was read of them is told, and
+    counts: their expected values, and whether they say the same."""
 
     units: int
     tokens: dict[str, float]
@@ -53,6 +55,7 @@ class Findings:
     flags: tuple[FlagDrift, ...]
     mass: tuple[Mass, Mass]
     library: str
+    held_back: tuple[str, ...] = ()
 
     @property
     def answers(self) -> int:
@@ -74,7 +77,7 @@ class Findings:
             "top1_agreement": self.near.top1,
             "adapter_effect": self.effect.mean,
             "metric_same": worst([m.same for m in self.metrics], min),
-            "value_drift": worst([m.value for m in self.metrics if m.scored], max),
+            "value_drift": worst([m.value for m in self.metrics if m.scored and m.name not in self.held_back], max),
             "expected_drift": worst([m.expected for m in self.metrics if m.read], max),
             "expected_bias": worst([m.bias if m.bias is None else abs(m.bias) for m in self.metrics if m.read], max),
             "flag_same": worst([f.same for f in self.flags], min),
@@ -111,6 +114,7 @@ def findings(whole: Watched, other: Watched, effect: Sequence[tuple[float, bool]
         flags=tuple(flag_drifts(task.rubric, whole.verdicts, other.verdicts)),
         mass=(legal_mass(whole.verdicts), legal_mass(other.verdicts)),
         library=other.library,
+        held_back=task.held_back,
     )
 
 
@@ -145,8 +149,18 @@ def verified(
         answers=found.answers,
         limits_sha256=limits.sha256,
         library=found.library,
-        asked=AskedAs(contract=task.contract.name, rubric=task.rubric.hash, window=task.window, legal_mass_floor=floor),
+        asked=_asked_as(task, floor),
         checks=results,
+    )
+
+
+def _asked_as(task: Task, floor: float) -> AskedAs:
+    return AskedAs(
+        contract=task.contract.name,
+        rubric=task.rubric.hash,
+        window=task.window,
+        legal_mass_floor=floor,
+        held_back=task.held_back,
     )
 
 
@@ -190,6 +204,7 @@ _WEIGHTS = click.Path(exists=True, path_type=Path)
     show_default=True,
     help="Of legal mass, the judge's own.",
 )
+@click.option("--held-back", multiple=True, metavar="METRIC", help="Unscored in the judge, by its not_validated.")
 @click.option("--threads", type=click.IntRange(0), default=0, help="Threads; 0: all processors.")
 @click.option("--memory-gb", type=click.FloatRange(0.1), default=4.0, show_default=True, help="GiB for the cache.")
 @click.option("--limits", "limits_file", type=_FILE, default=LIMITS, help="Default: quantize/limits.yaml.")
@@ -207,6 +222,7 @@ def main(
     units: int,
     budget: int,
     floor: float,
+    held_back: tuple[str, ...],
     threads: int,
     memory_gb: float,
     limits_file: Path,
@@ -218,7 +234,10 @@ def main(
             check_writable(out)  # what follows takes minutes to hours
         limits = load_limits(limits_file)
         asked = load_rubric(rubric)
-        task = Task(asked, load_contract(contract), take_units(conversations, asked, units), window)
+        if strange := sorted(set(held_back) - set(asked.metric_names)):
+            raise InputError(f"the rubric {asked.name} has no metric {', '.join(strange)}", where="--held-back")
+        talks = take_units(conversations, asked, units)
+        task = Task(asked, load_contract(contract), talks, window, tuple(sorted(set(held_back))))
         sides = Side(full, full_adapter), Side(candidate, candidate_adapter)
         base = Side(bare) if bare is not None else Side(candidate) if candidate_adapter is not None else None
         for side in (*sides, *([base] if base is not None else [])):

@@ -79,8 +79,8 @@ def verify(
     words += ["--units", recipe.export.verify_units] if recipe.export is not None else []
     words += ["--bare", proof.bare] if proof.bare is not None else []
     words += ["--window", recipe.render.window] if recipe.render.window is not None else []
-    floor = legal_mass_floor(recipe)
-    words += ["--floor", floor]
+    floor, held_back = as_described(recipe)
+    words += ["--floor", floor, *(word for name in held_back for word in ("--held-back", name))]
 
     def work(part: Path) -> None:
         code = run([*map(str, words), "--out", str(part / RECORD)])
@@ -94,23 +94,25 @@ def verify(
     settings: dict[str, Any] = {"rubric": load_rubric(recipe.rubric).hash, **recipe.part("contract")}
     settings["render.window"] = recipe.render.window
     settings["export.verify_units"] = recipe.export.verify_units if recipe.export is not None else None
-    settings["legal_mass_floor"] = floor
+    settings |= {"legal_mass_floor": floor, "held_back": held_back}
     made = make(folder, Stage(proof.name, VERSION, settings, inputs), work, say=say)
     say(f"{proof.name}: {'passed' if passed(made.folder) else 'NOT passed, it will not be blessed'}")
     return made
 
 
-def legal_mass_floor(recipe: Recipe) -> float:
-    """That of the judge's description, recipes/judges/NAME.yaml with the recipe's name; where there is none, that of a
-    description which names none. Another one would prove nothing of what is shipped. InputError where the description
-    is at fault."""
+def as_described(recipe: Recipe) -> tuple[float, list[str]]:
+    """Floor of legal mass and metrics held back by the judge's description, recipes/judges/NAME.yaml with the recipe's
+    name; where there is none, those of a description which names none. Others would prove nothing of what is shipped.
+    InputError where the description is at fault."""
     path = JUDGES / f"{recipe.name}.yaml"
     if not path.is_file():
-        return LEGAL_MASS_FLOOR
+        return LEGAL_MASS_FLOOR, []
     try:
-        return float(load_yaml(path.read_text(encoding="utf-8")).get("legal_mass_floor", LEGAL_MASS_FLOOR))
+        told = load_yaml(path.read_text(encoding="utf-8"))
+        floor, names = float(told.get("legal_mass_floor", LEGAL_MASS_FLOOR)), dict(told.get("not_validated") or {})
     except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
         raise InputError(f"no description of a judge: {error}", where=str(path)) from error
+    return floor, [m for m in load_rubric(recipe.rubric).metric_names if m in names]
 
 
 def passed(folder: Path) -> bool:

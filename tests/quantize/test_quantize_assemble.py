@@ -260,6 +260,16 @@ def test_the_floor_that_is_proven_is_the_one_that_ships(parts):
     assert (made.blessed, made.legal_mass_floor, made.verify.asked.legal_mass_floor) == (True, 0.4, 0.4)
 
 
+def test_a_verify_that_took_a_metric_for_held_back_proves_a_judge_that_holds_it_back(parts):
+    assert verify_it(parts, "--limits", parts / "limits.yaml", "--held-back", "empathy").exit_code == 0
+    limits = parts / "limits.yaml"
+    made = assemble(described(parts, not_validated={"empathy": "few"}), parts / "models", limits=limits, threads=1)
+    assert (made.blessed, made.verify.asked.held_back) == (True, ("empathy",))
+    with pytest.raises(InputError, match="took empathy for held back, and this judge tells its value"):
+        assemble(described(parts), parts / "models", limits=limits, threads=1)
+    assert "has no metric empthy" in verify_it(parts, "--held-back", "empthy").output
+
+
 def test_a_record_from_before_floors_were_recorded_proves_the_default_of_that_time(parts):
     assert verify_it(parts, "--limits", parts / "limits.yaml", floor=0.05).exit_code == 0
     data = json.loads((parts / "verify.json").read_text())

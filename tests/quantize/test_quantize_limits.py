@@ -50,6 +50,14 @@ def test_the_usual_number_of_units_is_enough_where_each_is_answered_once():
     assert max(limits["units"].least, limits["answers"].least) <= UNITS
 
 
+def test_a_value_that_is_told_to_nobody_cannot_drift_and_what_was_read_of_it_can():
+    both = (EMPATHY, MetricDrift("boundary_safety", 40, 0.95, 0.35, 0.2, -0.01, True, True))
+    assert failed(metrics=both) == {"value_drift", "expected_drift"}
+    assert failed(metrics=both, held_back=("boundary_safety",)) == {"expected_drift"}
+    assert failed(metrics=both, held_back=("empathy",)) == {"value_drift", "expected_drift"}
+    assert "value_drift" in failed(metrics=both, held_back=("boundary_safety", "empathy"))  # nothing was compared
+
+
 @pytest.mark.parametrize(
     ("changes", "names"),
     [

@@ -276,6 +276,17 @@ def test_an_export_proves_the_floor_of_legal_mass_that_the_judge_of_that_name_sh
     assert loads((proof.folder / "stage.json").read_bytes())["key"]["settings"]["legal_mass_floor"] == floor
 
 
+def test_an_export_takes_for_held_back_what_the_judge_of_that_name_holds_back(
+    trained: tuple[Recipe, Path, list[list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, out, told = trained
+    monkeypatch.setattr("training.export_verify.JUDGES", out.parent)
+    (out.parent / "made.yaml").write_text("not_validated: {crisis_detected: few, empathy: few}\n", encoding="utf-8")
+    (proof,) = export(recipe, out, lambda words: write_what_is_asked(told, words))
+    given = [told[-1][n + 1] for n, word in enumerate(told[-1]) if word == "--held-back"]
+    assert given == loads((proof.folder / "stage.json").read_bytes())["key"]["settings"]["held_back"] == ["empathy"]
+
+
 def test_an_mlx_folder_is_held_against_the_full_weights_too(
     trained: tuple[Recipe, Path, list[list[str]]], project: Path
 ) -> None:
