@@ -1,8 +1,8 @@
 """A chat, whoever's wire it came by -> one whole answer, or a refusal. Everything the wires have in common.
 
 warm-up           no system prompt, at most one token wanted: the judge is made ready, nothing is judged
-benchmark's seat  the system prompt is the benchmark's: the conversation in it is judged
-JSON schema       any prompt: the schema's places are read as slots
+benchmark's seat  the system prompt is the benchmark's: the conversation in it is judged, and no schema is kept
+JSON schema       any other prompt: the schema's places are read as slots
 anything else     refused: this is no chat model, and free text would look like an answer
 """
 
@@ -68,13 +68,15 @@ async def answer(served: Served, chat: Chat, gone: Gone) -> Answer:
     chat = replace(chat, messages=tuple(Said(m.role, whole_characters(m.text)) for m in chat.messages))
     if not chat.messages:
         return await _load(served, gone)
-    if chat.schema is not None:
-        return await _by_schema(served, chat, chat.schema, gone)
     first, *others = chat.messages
     if first.role == "system" and is_bench_prompt(first.text):
+        if chat.schema is not None:  # filled in, it would say what this judge holds back, and not who judged
+            raise Refusal(422, "The benchmark's prompt is answered in its own layout: send no schema with it.")
         if [m.role for m in others] != ["user"]:
             raise Refusal(422, "The benchmark's prompt is followed by one user message.")
         return await _from_seat(served, chat, others[0].text, gone)
+    if chat.schema is not None:
+        return await _by_schema(served, chat, chat.schema, gone)
     if chat.may_warm and chat.limit == 1 and [m.role for m in chat.messages] == ["user"]:
         check_seat(served)  # a run that could not be judged should end here, not after the target was paid for
         return await _load(served, gone)

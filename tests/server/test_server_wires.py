@@ -55,6 +55,13 @@ def test_the_seat_answers_a_bare_object_with_real_booleans_and_the_reasoning_las
     assert "contract fake, answered by its own contract" in data["reasoning"]
 
 
+def test_the_seat_takes_no_schema_as_one_would_go_round_what_the_judge_holds_back(server, bench_prompt):
+    form = {"type": "object", "properties": {"empathy": {"type": "integer", "minimum": 0, "maximum": 5}}}
+    answer = server.post("/api/chat", bench_body(bench_prompt, bench_text(TALK, "x"), format=form))
+    assert answer.status_code == 422
+    assert "own layout" in answer.json()["error"]
+
+
 def test_half_an_emoji_is_hashed_and_judged_as_the_files_are_read(server, bench_prompt):
     talk = Conversation("t", (Message("user", "I failed \ufffd"), Message("assistant", "That hurts \U0001f614\ufffd")))
     said = ["I failed \ud83d", "That hurts \ud83d\ude14\ud83d"]
