@@ -54,6 +54,7 @@ class GenerateBody(Wire):
     suffix: str | None = None
     template: str | None = None
     raw: bool = False
+    context: list[Any] | None = None
 
 
 class NameBody(Wire):
@@ -124,7 +125,7 @@ async def generate(request: Request) -> Response:
     if body.model not in served.names.all and served.options.upstream:
         return await pass_on(request, served.options.upstream)
     served.names.check(body.model)
-    for name in ("images", "suffix", "template", "raw"):
+    for name in ("images", "suffix", "template", "raw", "context"):
         if getattr(body, name):
             raise Refusal(422, f"A judge takes no {name!r}: it is asked by its own template, in text.")
     begun = time.perf_counter_ns()

@@ -35,7 +35,10 @@ class TextPart(Wire):
 class Message(Wire):
     role: str
     content: str | list[TextPart] | None = None
+    refusal: str | None = None
     tool_calls: list[Any] | None = None
+    function_call: Any = None
+    audio: Any = None
 
 
 class JsonSchema(Wire):
@@ -86,7 +89,7 @@ async def completions(request: Request) -> Response:
     served.names.check(body.model)
     _refuse_what_is_not_kept(body)
     limit = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
-    messages = tuple(Said(role_of(m.role), text_of(m.content)) for m in body.messages)
+    messages = tuple(said(m) for m in body.messages)
     if not messages:
         raise Refusal(400, "The request is not understood: messages: none is given.")
     found = await answer(served, Chat(messages, _schema(body.response_format), limit), gone(request))
@@ -100,6 +103,13 @@ def role_of(role: str) -> Literal["system", "user", "assistant"]:
     if role not in ROLES:
         raise Refusal(422, f"A judge is not asked by a message of the role {role[:40]!r}.")
     return ROLES[role]
+
+
+def said(message: Message) -> Said:
+    """A refusal is what the assistant said, though OpenAI leaves the content null then. Refusal(422) for no text."""
+    if message.tool_calls or message.function_call or message.audio:
+        raise Refusal(422, "A judge reads text: no tools, no sound.")
+    return Said(role_of(message.role), text_of(message.content) or message.refusal or "")
 
 
 def text_of(content: str | list[TextPart] | None) -> str:
@@ -142,8 +152,6 @@ def _refuse_what_is_not_kept(body: Body) -> None:
         raise Refusal(422, "A judge calls no tools.")
     if body.logprobs:
         raise Refusal(422, "Probabilities are given by slot, under aipsy_judge.readings, not by token.")
-    if any(m.tool_calls for m in body.messages):
-        raise Refusal(422, "A judge reads text: no tools.")
 
 
 def _schema(wanted: ResponseFormat | None) -> Mapping[str, Any] | None:

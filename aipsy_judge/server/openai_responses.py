@@ -45,6 +45,8 @@ class Body(Wire):
     stream: bool | None = None
     tools: list[Any] | None = None
     previous_response_id: str | None = None
+    conversation: Any = None
+    prompt: Any = None
 
 
 async def responses(request: Request) -> Response:
@@ -55,7 +57,7 @@ async def responses(request: Request) -> Response:
     served.names.check(body.model)
     if body.tools:
         raise Refusal(422, "A judge calls no tools.")
-    if body.previous_response_id is not None:
+    if any(kept is not None for kept in (body.previous_response_id, body.conversation, body.prompt)):
         raise Refusal(422, "Nothing is kept of earlier answers: send the whole prompt.")
     chat = Chat(_messages(body), _schema(body.text), body.max_output_tokens)
     found = await answer(served, chat, gone(request))

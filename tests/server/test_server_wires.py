@@ -149,6 +149,26 @@ def test_what_a_judge_cannot_take_is_refused_and_not_passed_over(server, body):
     assert server.post("/api/chat", {"model": "aipsy-judge", **body}).status_code in (400, 422)
 
 
+@pytest.mark.parametrize(("path", "more"), [
+    ("/v1/chat/completions", {"messages": [{"role": "assistant", "content": None, "function_call": {"name": "f"}}]}),
+    ("/v1/chat/completions", {"messages": [{"role": "assistant", "content": None, "audio": {"id": "a"}}]}),
+    ("/v1/responses", {"input": "x", "conversation": "conv_1"}),
+    ("/v1/responses", {"input": "x", "prompt": {"id": "p"}}),
+    ("/api/generate", {"prompt": "x", "context": [1, 2]}),
+])  # fmt: skip
+def test_text_that_is_not_in_the_request_is_not_passed_over(server, path, more):
+    form = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+    wanted = {"format": form, "text": {"format": {"type": "json_schema", "schema": form}},
+              "response_format": {"type": "json_schema", "json_schema": {"schema": form}}}  # fmt: skip
+    assert server.post(path, {"model": "aipsy-judge", **wanted, **more}).status_code == 422  # 409: it would be asked
+
+
+def test_a_refusal_of_the_assistants_is_read_as_what_it_said():
+    from aipsy_judge.server.openai_chat import Message, said
+
+    assert said(Message(role="assistant", content=None, refusal="I cannot.")).text == "I cannot."
+
+
 def test_a_limit_below_the_answer_is_refused_since_a_cut_answer_would_be_taken_for_one():
     from aipsy_judge.server.answering import Answer, Chat, _within
     from aipsy_judge.server.working import Tokens
