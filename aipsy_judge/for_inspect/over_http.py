@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,11 +34,13 @@ async def asked_of(address: str, model: str, chat: Chat, *, token: str | None, s
     }
     if chat.schema is not None:
         body["format"] = dict(chat.schema)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    # Escaped: half of an emoji is no UTF-8. The server reads it as files are read.
+    content = json.dumps(body, allow_nan=False).encode()
     try:
         async with (
             httpx.AsyncClient(timeout=seconds or ANSWER_SECONDS, trust_env=not is_loopback(address)) as client,
-            client.stream("POST", f"{address}/api/chat", json=body, headers=headers) as answer,
+            client.stream("POST", f"{address}/api/chat", content=content, headers=headers) as answer,
         ):
             return _read(address, answer, await _received(address, answer))
     except httpx.HTTPError as error:

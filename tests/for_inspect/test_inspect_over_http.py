@@ -38,6 +38,12 @@ def test_a_whole_answer_is_taken_with_its_tokens_and_its_judge():
     assert [m["role"] for m in body["messages"]] == ["system", "user"]
 
 
+def test_half_an_emoji_reaches_the_server_as_it_is():
+    chat = Chat((Said("system", "judge"), Said("user", "this \ud83d")), limit=4096)
+    _, server = asked(WHOLE, chat=chat)
+    assert server.bodies[0]["messages"][1]["content"] == "this \ud83d"
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
