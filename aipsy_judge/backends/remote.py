@@ -16,11 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..errors import InputError
 from ..schema import without_lengths
 from .protocol import Reply
 from .refusals import as_error, is_blocked, is_too_long
-from .server_name import ServerName
+from .server_name import ServerName, checked_key
 from .wire import LOOPBACK_TIMEOUT_SECONDS, REMOTE_TIMEOUT_SECONDS, Patience, Problem, Wire
 
 FORMATS = ("schema", "schema_without_lengths", "json_object", "prompt")
@@ -79,7 +78,7 @@ class OpenAIBackend:
             server.url,
             loopback=local,
             patience=patience or Patience(timeout_seconds or default),
-            secret=_checked_key(key if key is not None else key_for(server)),
+            secret=checked_key(key if key is not None else key_for(server), "AIPSY_JUDGE_API_KEY"),
             sleep=sleep,
         )
 
@@ -151,13 +150,6 @@ def key_for(server: ServerName) -> str | None:
     host = urlsplit(server.url).hostname or ""
     is_openai = server.url.startswith("https://") and (host == "openai.com" or host.endswith(".openai.com"))
     return os.environ.get("OPENAI_API_KEY") if is_openai or server.is_loopback else None
-
-
-def _checked_key(key: str | None) -> str | None:
-    key = (key or "").strip()
-    if any(not "!" <= c <= "~" for c in key):
-        raise InputError("the API key holds blanks or characters that no key has", where="AIPSY_JUDGE_API_KEY")
-    return key or None
 
 
 def _format(name: str, schema: Mapping[str, Any], messages: list[dict[str, str]]) -> dict[str, Any]:

@@ -67,6 +67,14 @@ def server_address(url: str, where: str) -> str:
     return url.rstrip("/")
 
 
+def checked_key(key: str | None, where: str) -> str | None:
+    """A key as a header can hold it; None where there is none. Raises InputError naming `where` it was given."""
+    key = (key or "").strip()
+    if any(not "!" <= c <= "~" for c in key):
+        raise InputError("the API key holds blanks or characters that no key has", where=where)
+    return key or None
+
+
 def is_loopback(url: str) -> bool:
     """True where the address is this machine itself: localhost, *.localhost, 127.0.0.0/8, ::1."""
     host = (urlsplit(url).hostname or "").rstrip(".")

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from ..backends.server_name import is_loopback, server_address
+from ..backends.server_name import checked_key, is_loopback, server_address
 from ..errors import AccessError, AipsyJudgeError, BackendError, ContractError, InputError
 from ..server.answering import Answer, Chat
 from ..server.working import Tokens
@@ -25,7 +25,7 @@ def checked_address(url: str) -> str:
 
 async def asked_of(address: str, model: str, chat: Chat, *, token: str | None, seconds: float | None) -> Answer:
     """The answer of the model at `address`. Raises BackendError (retryable where the server says so or cannot be
-    reached), AccessError, ContractError (409), InputError (what it refuses)."""
+    reached), AccessError, ContractError (409), InputError (what it refuses, and a token that no header can hold)."""
     body: dict[str, Any] = {
         "model": model,
         "messages": [{"role": m.role, "content": m.text} for m in chat.messages],
@@ -34,7 +34,8 @@ async def asked_of(address: str, model: str, chat: Chat, *, token: str | None, s
     }
     if chat.schema is not None:
         body["format"] = dict(chat.schema)
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    key = checked_key(token, "api_key")
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     # Escaped: half of an emoji is no UTF-8. The server reads it as files are read.
     content = json.dumps(body, allow_nan=False).encode()
     try:

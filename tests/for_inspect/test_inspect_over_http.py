@@ -44,6 +44,19 @@ def test_half_an_emoji_reaches_the_server_as_it_is():
     assert server.bodies[0]["messages"][1]["content"] == "this \ud83d"
 
 
+def test_a_token_is_sent_without_its_line_end_and_one_that_no_header_holds_is_refused_and_not_asked_with_again():
+    def ask_with(url, token):
+        return asyncio.run(over_http.asked_of(url, "aipsy-judge", CHAT, token=token, seconds=10))
+
+    with serving(WHOLE) as (server, url):
+        ask_with(url, "a-token\n")
+        assert server.asked[0][2]["Authorization"] == "Bearer a-token"
+        for token in ("two\nlines", "tok\u00e9n"):
+            with pytest.raises(InputError, match="api_key"):
+                ask_with(url, token)
+    assert len(server.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
