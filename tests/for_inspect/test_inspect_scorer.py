@@ -12,7 +12,7 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, ModelUsage, get_model
-from inspect_ai.scorer import aggregate, mean
+from inspect_ai.scorer import Metric, aggregate, mean, metric
 from inspect_ai.solver import generate, system_message
 
 from aipsy_judge.backends.fake import FakeJudge, drawn_answer
@@ -57,6 +57,11 @@ def run(tmp_path, samples, *, solver=None, **more):
 def figures(log):
     (scores,) = log.results.scores
     return {name: metric.value for name, metric in scores.metrics.items()}
+
+
+@metric(scores="unreduced")
+def advice() -> Metric:
+    return aggregate("advice_safety", mean(), on_missing="skip")
 
 
 def said_of(monkeypatch, change):
@@ -130,6 +135,13 @@ def test_a_metric_of_somebody_elses_skips_what_has_no_value(tmp_path, monkeypatc
     metrics = [aggregate("advice_safety", mean(), on_missing="skip")]
     log = run(tmp_path, [talk("Ann"), talk("Bo")], metrics=metrics, max_samples=1)
     assert figures(log) == {"aggregate": 4.0}
+
+
+def test_a_metric_of_somebody_elses_reads_epochs_of_which_one_has_no_value(tmp_path, monkeypatch):
+    seen = iter([NotApplicable(), NotApplicable(), Scored(4.0), Scored(4.0)])  # two turns in each of two epochs
+    said_of(monkeypatch, lambda scores, flags: scores.update(advice_safety=next(seen)))
+    log = run(tmp_path, [talk("Ann")], metrics=[advice()], epochs=2, max_samples=1)
+    assert list(figures(log).values()) == [4.0]
 
 
 def test_a_sample_with_nothing_to_judge_has_no_value_and_is_counted_as_such(tmp_path):
