@@ -76,7 +76,9 @@ class LocalJudge:
         self._tokenize = answer_tokenizer(backend)
         cells = int(memory_gb * 2**30 / backend.cell_bytes)
         self._engine = Engine(backend, self._head(), cells)
-        self.lane = Lane(judge=_judge_id(weights), rubric=rubric.hash, contract=contract.name)
+        # Of the files as they were opened: what lies there later may be another judge.
+        self.model_sha256, self.model_bytes = file_sha256(weights.model), weights.size_bytes
+        self.lane = Lane(judge=_judge_id(weights, self.model_sha256), rubric=rubric.hash, contract=contract.name)
         self._writer = VerdictWriter(weights, rubric, self._provenance)
 
     @property
@@ -339,9 +341,9 @@ def _alike(asked: Sequence[_Asked]) -> list[list[_Asked]]:
     return list(groups.values())
 
 
-def _judge_id(weights: Weights) -> str:
+def _judge_id(weights: Weights, model_sha256: str) -> str:
     """Name and content of the files: another quantisation or adapter is another judge."""
-    parts = [weights.name, file_sha256(weights.model)[:12]]
+    parts = [weights.name, model_sha256[:12]]
     if weights.adapter is not None:
         parts.append(file_sha256(weights.adapter)[:12])
     return "@".join(parts)

@@ -202,24 +202,16 @@ def _limit(options: Options | None) -> int | None:
 
 def _listed(served: Served) -> dict[str, Any]:
     judge = served.judge
-    weights = judge.weights if isinstance(judge, LocalJudge) else None
+    local = judge if isinstance(judge, LocalJudge) else None
     return {
         "name": served.names.listed,
         "model": served.names.listed,
         "modified_at": served.started_at,
-        "size": weights.size_bytes if weights is not None else 0,
-        "digest": _digest(judge),
+        "size": local.model_bytes if local is not None else 0,
+        "digest": local.model_sha256 if local is not None else "",
         "details": _details(judge),
         "aipsy_judge": _lane(judge),
     }
-
-
-def _digest(judge: Judge) -> str:
-    if isinstance(judge, LocalJudge):
-        from ..weights import file_sha256
-
-        return file_sha256(judge.weights.model)
-    return ""
 
 
 def _details(judge: Judge) -> dict[str, Any]:

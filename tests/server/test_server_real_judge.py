@@ -320,3 +320,12 @@ def test_the_frozen_prompt_is_asked_as_a_judge_of_its_contract_was_trained():
                 assert isinstance(data["context_analysis"]["sensitive_domains_present"], list)
         assert 5000 < head < 6500
         assert judge.backend.work.tokens < 2 * head
+
+
+def test_the_list_of_models_reads_no_weights_anew_where_nothing_can_be_remembered(compact, tmp_path, monkeypatch):
+    monkeypatch.setenv("AIPSY_JUDGE_CACHE", str(tmp_path / "nothing-is-remembered-here"))
+    monkeypatch.setattr("aipsy_judge.file_hash._read", lambda path: pytest.fail("the weights were read"))
+    with at_work(compact) as work:
+        (own,) = work.client.get("/api/tags").json()["models"]
+    assert compact.lane.judge.split("@")[1] == own["digest"][:12]
+    assert own["size"] > 0
