@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -63,8 +64,11 @@ def listen(host: str, port: int) -> Listening:
     sockets = [_bound(host, port)]
     actual = sockets[0].getsockname()[1]
     if host in ("127.0.0.1", "localhost"):
-        # "localhost" is looked up as ::1 first on many machines.
-        other = _other_loopback(actual)
+        try:
+            other = _other_loopback(actual, wanted=bool(port))
+        except InputError:
+            sockets[0].close()
+            raise
         sockets += [other] if other is not None else []
     shown = f"[{host}]" if ":" in host else host
     return Listening(sockets, f"http://{shown}:{actual}")
@@ -120,12 +124,16 @@ def _bound(host: str, port: int) -> socket.socket:
         _take(opened, host, port)
     except OSError as error:
         opened.close()
-        raise InputError(
-            f"the port cannot be opened: {error.strerror or error}",
-            where=f"{host}:{port}",
-            hint="Is another server (an Ollama) running there? Choose another with --port.",
-        ) from error
+        raise _taken(error, f"{host}:{port}") from error
     return opened
+
+
+def _taken(error: OSError, where: str) -> InputError:
+    return InputError(
+        f"the port cannot be opened: {error.strerror or error}",
+        where=where,
+        hint="Is another server (an Ollama) running there? Choose another with --port.",
+    )
 
 
 def _take(opened: socket.socket, host: str, port: int) -> None:
@@ -138,7 +146,9 @@ def _take(opened: socket.socket, host: str, port: int) -> None:
     opened.listen(BACKLOG)
 
 
-def _other_loopback(port: int) -> socket.socket | None:
+def _other_loopback(port: int, *, wanted: bool) -> socket.socket | None:
+    """The same port of ::1, which "localhost" means first on many machines; None where this machine has none. Raises
+    InputError where another program has a port that was `wanted`: it would be asked in this server's place."""
     try:
         opened = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
     except OSError:
@@ -146,7 +156,9 @@ def _other_loopback(port: int) -> socket.socket | None:
     try:
         opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         _take(opened, "::1", port)
-    except OSError:
+    except OSError as error:
         opened.close()
+        if wanted and error.errno in (errno.EADDRINUSE, errno.EACCES):  # Windows says the second of an exclusive one
+            raise _taken(error, f"[::1]:{port}") from error
         return None
     return opened

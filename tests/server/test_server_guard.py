@@ -312,3 +312,14 @@ def _raw(server, request: bytes) -> bytes:
     with _socket(server) as made:
         made.sendall(request)
         return made.recv(4096)
+
+
+def test_a_port_that_another_program_has_under_the_other_name_of_localhost_is_refused():
+    with closing(socket.socket(socket.AF_INET6)) as taken:
+        try:
+            taken.bind(("::1", 0))
+        except OSError:
+            pytest.skip("no IPv6 on this machine")
+        taken.listen()
+        with pytest.raises(InputError, match="::1"):
+            listen("127.0.0.1", taken.getsockname()[1])
