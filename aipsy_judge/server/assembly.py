@@ -21,7 +21,9 @@ def make_served(judge: Judge, options: ServeOptions) -> Served:
             judge.engine.trunks.keep(int(options.park_gb * 2**30))
         if options.keep_prefix:
             judge.engine.trunks.head_store = prefix_file(judge)
+    # Only a judge in this process has a plan that several can share; another server is asked of one after another.
+    width = options.parallel if isinstance(judge, LocalJudge) else 1
     scheduler = Scheduler(
-        lambda jobs, check: work_on(judge, jobs, check), limit=options.queue, width=options.parallel, may_join=may_join
+        lambda jobs, check: work_on(judge, jobs, check), limit=options.queue, width=width, may_join=may_join
     )
     return Served(judge, names_of(judge), scheduler, options, Metrics())

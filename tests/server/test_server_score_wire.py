@@ -14,6 +14,7 @@ from aipsy_judge.composite import critical_failures
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.errors import BackendError
 from aipsy_judge.rubric import load_rubric
+from aipsy_judge.server.working import CallTask
 from aipsy_judge.transcripts import to_dict
 from aipsy_judge.verdict import verdict_to_dict
 
@@ -218,3 +219,29 @@ def test_a_failure_that_the_judge_says_of_a_turn_stays_one_in_the_answer(server,
         for name in failed:
             assert scores[name] < RUBRIC.metric(name).critical
     assert seen
+
+
+def test_with_a_judge_that_shares_no_plan_one_conversations_failure_is_not_anothers():
+    def answer(conversation, turn):
+        if conversation.messages[0].content == "bad":
+            raise BackendError("down")
+        return drawn_answer(RUBRIC, "x")
+
+    statuses, hold = {}, threading.Event()
+    with at_work(FakeJudge(answer=answer), parallel=4) as work:
+
+        def ask(word):
+            body = {"messages": [{"role": "user", "content": word}, ASSISTANT[1]]}
+            statuses[word] = httpx.post(f"{work.url}/v1/score", json=body, timeout=60, trust_env=False).status_code
+
+        work.served.scheduler.submit(CallTask(lambda _: hold.wait(30)))
+        wait_until(lambda: work.served.scheduler.running == 1, "the first should run")
+        asking = []
+        for number, word in enumerate(("bad", "good"), start=1):
+            asking.append(threading.Thread(target=ask, args=(word,)))
+            asking[-1].start()
+            wait_until(lambda n=number: work.served.scheduler.waiting == n, "the request should wait")
+        hold.set()
+        for thread in asking:
+            thread.join(30)
+    assert statuses == {"bad": 503, "good": 200}
