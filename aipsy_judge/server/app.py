@@ -56,9 +56,10 @@ def make_app(served: Served) -> ASGIApp:
     routes += [Route(path, end, methods=["GET"]) for path, end in _GET.items()]
     routes.append(Route("/api/delete", ollama_wire.elsewhere, methods=["DELETE"]))
     # A slash too many is the same route; a redirect would make a client send its transcript twice.
-    routes += [Route(r.path + "/", r.endpoint, methods=list(r.methods or ())) for r in routes if r.path != "/"]
+    # These go first: to {model:path} the empty name behind /v1/models/ is a name.
+    slashed = [Route(r.path + "/", r.endpoint, methods=list(r.methods or ())) for r in routes if r.path != "/"]
     app = Starlette(
-        routes=routes,
+        routes=[*slashed, *routes],
         exception_handlers={
             Refusal: _refused,
             AipsyJudgeError: _failed,

@@ -293,3 +293,8 @@ def test_errors_are_told_in_the_words_of_the_wire(server):
     assert error["type"] == "not_found_error"
     assert server.client.get("/v1/models/x").status_code == 404
     assert server.client.get("/v1/models/aipsy-judge:latest").json()["id"] == "aipsy-judge:latest"
+
+
+def test_the_list_of_models_is_the_same_with_a_slash_too_many(server):
+    assert server.client.get("/v1/models/").json() == server.client.get("/v1/models").json()
+    assert server.client.get("/v1/models/aipsy-judge:latest/").json()["id"] == "aipsy-judge:latest"
