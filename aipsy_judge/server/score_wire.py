@@ -85,8 +85,9 @@ async def score(request: Request) -> Response:
 
 
 def _message(message: ScoreMessage) -> Message:
-    """As a file's reader gives it: half of an emoji, which JSON can hold and UTF-8 cannot, is replaced."""
-    return Message(message.role, whole_characters(message.content), message.spoken)
+    """As a file's reader gives it: half of an emoji, which JSON can hold and UTF-8 cannot, is replaced; what a tool
+    gave was never said to the person."""
+    return Message(message.role, whole_characters(message.content), message.spoken and message.role != "tool")
 
 
 def _check_lane(served: Served, body: ScoreBody) -> None:

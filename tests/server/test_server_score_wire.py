@@ -16,6 +16,8 @@ from aipsy_judge.errors import BackendError
 from aipsy_judge.rubric import load_rubric
 from aipsy_judge.server.working import CallTask
 from aipsy_judge.transcripts import to_dict
+from aipsy_judge.transcripts.chat import read_messages
+from aipsy_judge.transcripts.place import Place
 from aipsy_judge.verdict import verdict_to_dict
 
 RUBRIC = load_rubric()
@@ -245,3 +247,9 @@ def test_with_a_judge_that_shares_no_plan_one_conversations_failure_is_not_anoth
         for thread in asking:
             thread.join(30)
     assert statuses == {"bad": 503, "good": 200}
+
+
+def test_a_tools_message_is_hashed_as_the_files_are_read(server):
+    messages = [ASSISTANT[0], {"role": "tool", "content": "{}"}, ASSISTANT[1]]
+    answer = server.post("/v1/score", {"messages": messages}).json()
+    assert [v["content_hash"] for v in answer["verdicts"]] == [read_messages(messages, Place("a file")).content_hash]
