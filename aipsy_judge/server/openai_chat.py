@@ -77,6 +77,9 @@ async def models(request: Request) -> Response:
 
 async def model(request: Request) -> Response:
     served, name = served_by(request), str(request.path_params["model"]).rstrip("/")
+    walks = ".." in name.split("/")  # on the other server that would be another path than that of a model
+    if name not in served.names.all and served.options.upstream and not walks:
+        return await pass_on(request, served.options.upstream)
     served.names.check(name)
     return reply(_model(served, name))
 

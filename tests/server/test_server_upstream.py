@@ -72,6 +72,18 @@ def test_another_model_is_asked_of_the_other_server_and_the_judge_never_answers_
         assert len(asked) == count
 
 
+def test_a_model_that_is_listed_can_be_looked_up_and_nothing_but_models(other):
+    url, _ = other
+    with at_work(FakeJudge(), upstream=url) as work:
+        assert work.client.get("/v1/models/llama:latest").json()["models"]  # the scripted server's answer to any GET
+        assert work.client.get("/v1/models/aipsy-judge").json()["id"] == "aipsy-judge"
+        with socket.create_connection((work.client.base_url.host, work.client.base_url.port), timeout=30) as asking:
+            # httpx would shorten the path itself
+            asking.sendall(b"GET /v1/models/../../api/ps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            answer = b"".join(iter(lambda: asking.recv(4096), b""))
+    assert answer.split()[1] == b"404"
+
+
 def test_the_lists_hold_both_servers_models_and_this_ones_name_once(other):
     url, _ = other
     with at_work(FakeJudge(), upstream=url) as work:
