@@ -151,7 +151,7 @@ def _told(error: BaseException) -> dict[str, Any]:
             refusal = error
         case _:
             refusal = Refusal(500, f"The judge failed: {type(error).__name__}.")
-    return {"status": refusal.status, "message": refusal.text}
+    return {"status": refusal.status, "message": refusal.text, "retry_after": refusal.retry_after}
 
 
 def _end(judged: Judged) -> dict[str, Any]:

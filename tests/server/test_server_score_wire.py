@@ -253,3 +253,14 @@ def test_a_tools_message_is_hashed_as_the_files_are_read(server):
     messages = [ASSISTANT[0], {"role": "tool", "content": "{}"}, ASSISTANT[1]]
     answer = server.post("/v1/score", {"messages": messages}).json()
     assert [v["content_hash"] for v in answer["verdicts"]] == [read_messages(messages, Place("a file")).content_hash]
+
+
+@pytest.mark.parametrize(("retryable", "seconds"), [(True, 5), (False, None)])
+def test_an_error_among_the_events_says_whether_it_may_pass(retryable, seconds):
+    def answer(conversation, turn):
+        raise BackendError("down", retryable=retryable)
+
+    with at_work(FakeJudge(answer=answer)) as work:
+        text = work.post("/v1/score", {"messages": ASSISTANT, "stream": True}).text
+    told = json.loads(text.partition("event: error\ndata: ")[2])
+    assert (told["status"], told["retry_after"]) == (503, seconds)
