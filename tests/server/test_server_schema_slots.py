@@ -109,6 +109,10 @@ def test_a_bare_value_as_the_whole_answer_is_refused_with_what_to_do(root):
     assert compile_schema({"type": "object", "properties": {"x": root}})
 
 
+def test_a_bare_text_has_an_end_of_its_own_and_is_answered():
+    assert compile_schema({"type": "string", "maxLength": 9}) == ['"', Text("#", 0, 9), '"']
+
+
 def test_the_answer_is_written_as_models_write_json():
     schema = {"type": "object", "properties": {"level": {"enum": [1, 2]}, "why": {"type": "string", "maxLength": 20}}}
     one, two = ('{"level": ', "1"), ("2",)
