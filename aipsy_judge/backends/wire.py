@@ -26,7 +26,8 @@ _LARGEST_BYTES = 16 * 1024 * 1024  # of an answer; a whole verdict has a few tho
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait and how often to try again. `timeout_seconds` bounds one whole exchange."""
+    """How long to wait and how often to try again. `timeout_seconds` bounds each wait for the next piece of an answer,
+    and after how long no further piece of its body is taken: a body that falls silent ends within twice that."""
 
     timeout_seconds: float
     connect_seconds: float = 10.0

@@ -163,6 +163,27 @@ def test_a_server_that_sends_blanks_without_end_runs_into_the_timeout():
     assert time.monotonic() - begun < 3
 
 
+def test_a_server_that_falls_silent_after_its_first_piece_is_given_up_within_twice_the_timeout():
+    over = threading.Event()
+
+    def begins(handler):
+        time.sleep(0.3)
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+        over.wait(20)
+
+    begun = time.monotonic()
+    with serving(lambda body: begins) as (_, url):
+        with pytest.raises(BackendError) as caught:
+            Client(url, timeout_seconds=2.0).post()
+        taken = time.monotonic() - begun
+        over.set()
+    assert caught.value.reason == "timeout"
+    assert taken < 4
+
+
 def test_an_answer_too_large_to_be_one_is_refused(monkeypatch):
     monkeypatch.setattr(wire_module, "_LARGEST_BYTES", 1000)
     with serving(b" " * 2000) as (_, url), pytest.raises(BackendError, match="MiB"):
