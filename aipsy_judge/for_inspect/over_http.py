@@ -104,6 +104,4 @@ def _error(address: str, answer: httpx.Response, data: Any) -> AipsyJudgeError:
         case 400 | 413 | 422:
             return InputError(message, where=address)
         case _:
-            return BackendError(
-                message, where=address, retryable=status in (429, 502, 504) or (status == 503 and may_pass)
-            )
+            return BackendError(message, where=address, retryable=may_pass)
