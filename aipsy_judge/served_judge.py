@@ -18,10 +18,10 @@ from .errors import AccessError, BackendError, CapacityError, ContractError, Inp
 from .judge import Judge, JudgeOptions, Lane, Rationale
 from .prompt import ChatMessage
 from .reply import ParsedReply, failed_reply, read_reply
-from .reply.json_text import whole_characters
 from .reply.probabilities import with_readings
 from .rubric import Rubric
 from .schema import answer_schema, conforms
+from .strict_json import whole_characters
 from .subjects import Subject, subjects
 from .untrusted import suspicions
 from .verdict import Score, Unscored, Verdict

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from ..errors import BackendError
-from ..reply.json_text import whole_characters
+from ..strict_json import whole_characters
 
 RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 LOOPBACK_TIMEOUT_SECONDS = 600.0  # a first call may load tens of GB and then decode on a CPU

@@ -87,11 +87,6 @@ def without_format_characters(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
-def whole_characters(text: str) -> str:
-    """`text` with surrogate pairs joined and halves of a pair replaced by U+FFFD, so that it can be written."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _own_backslash(match: re.Match[str]) -> str:
     return "\\\\" if match.group() == "\\" else match.group()
 

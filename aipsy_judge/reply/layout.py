@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..rubric import Rubric
-from .json_text import Json, JsonObject, whole_characters, without_format_characters
+from ..strict_json import whole_characters
+from .json_text import Json, JsonObject, without_format_characters
 
 SCORES = "scores"
 RATIONALE = ("rationale", "reasoning")

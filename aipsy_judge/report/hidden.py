@@ -7,7 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .visible import visible, whole_characters
+from ..strict_json import whole_characters
+from .visible import visible
 
 
 @dataclass(frozen=True, slots=True)

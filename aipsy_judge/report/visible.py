@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from ..strict_json import whole_characters
 
 # Format characters that scripts and emoji need: soft hyphen, zero-width non-joiner and joiner.
 HARMLESS_FORMAT = frozenset("\u00ad\u200c\u200d")
@@ -29,14 +30,3 @@ def _shown(char: str, keep_newlines: bool) -> str:
         return "    "
     hidden = unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp"} and char not in HARMLESS_FORMAT
     return char.encode("unicode_escape").decode("ascii") if hidden else char
-
-
-def whole_characters(text: str) -> str:
-    r"""`text` without half surrogate pairs: a pair is joined, a lone half becomes U+FFFD.
-
-    >>> whole_characters("\ud83d\ude14 \ud83d!")
-    '😔 �!'
-    """
-    if not re.search("[\ud800-\udfff]", text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

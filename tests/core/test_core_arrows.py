@@ -34,3 +34,8 @@ def test_a_folder_imports_only_what_lies_below_it(folder: str) -> None:
     for path in files:
         foreign = imported(path) & set(MAY_IMPORT) - MAY_IMPORT[folder]
         assert not foreign, f"{path.relative_to(ROOT)} imports {', '.join(sorted(foreign))}"
+
+
+def test_backends_know_nothing_of_how_replies_are_read() -> None:
+    for path in sorted((ROOT / "aipsy_judge" / "backends").rglob("*.py")):
+        assert "from ..reply" not in path.read_text(encoding="utf-8"), path.name
