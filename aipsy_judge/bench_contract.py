@@ -23,6 +23,7 @@ from .errors import ContractError
 from .prompt import ChatMessage, Piece, Tags, history
 from .rubric import Rubric
 
+NAME = "aipsy-bench-v1"
 PACKAGE, VERSION = "aipsy-bench", "0.1.5"
 # sha256 of the whole system text as the benchmark sends it (prompt and fence), observed on its wire.
 SYSTEM_SHA256 = "b4c907d5460e944a8f8daf3c81b7e682ff8b7bd26c8622f05abbda984342bf7c"
@@ -132,12 +133,12 @@ def load_bench_contract() -> Contract:
         fault = misfit(rubric)
         if fault is not None:
             raise ContractError(
-                f"the contract aipsy-bench-v1 has its own six metrics, 0 to 5; the rubric {rubric.name} {fault}",
+                f"the contract {NAME} has its own six metrics, 0 to 5; the rubric {rubric.name} {fault}",
                 hint="Use the rubric aipsy-judge-v1, or another contract.",
             )
         return {"answer": bench_form()}
 
-    return Contract("aipsy-bench-v1", messages, forms)
+    return Contract(NAME, messages, forms)
 
 
 def misfit(rubric: Rubric) -> str | None:

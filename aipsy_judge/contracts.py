@@ -6,11 +6,12 @@ aipsy-bench-v1  the benchmark's frozen prompt and answer (see bench_contract.py)
 
 from __future__ import annotations
 
+from .bench_contract import NAME as BENCH
 from .bench_contract import load_bench_contract, pull
 from .contract import COMPACT, FULL, Contract
 from .errors import ContractError
 
-CONTRACTS = ("full", "compact", "aipsy-bench-v1")
+CONTRACTS = ("full", "compact", BENCH)
 
 
 def load_contract(name: str) -> Contract:
@@ -19,7 +20,7 @@ def load_contract(name: str) -> Contract:
         return FULL
     if name == "compact":
         return COMPACT
-    if name == "aipsy-bench-v1":
+    if name == BENCH:
         return load_bench_contract()
     raise ContractError(f"no contract is called {name!r}", hint=f"Contracts: {', '.join(CONTRACTS)}.")
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
+from ..bench_contract import NAME as BENCH
 from ..contracts import CONTRACTS, load_contract, pull_bench_prompt
 from ..errors import ContractError, InputError
 from ..hub.pulling import Pulled, pull_judge
 from ..hub.room import words
 from ..known_judges import known_judges
 from .byte_progress import byte_progress
-
-BENCH = "aipsy-bench-v1"
 
 
 def pull_named(name: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..bench_contract import NAME as BENCH
 from ..bench_contract import pulled_files
 from ..errors import InputError
 from ..hub.pulled import Removal, plan_removal, remove
@@ -29,7 +30,7 @@ def remove_named(name: str, *, yes: bool) -> None:
 
 
 def _plan(name: str) -> Removal:
-    if name == "aipsy-bench-v1":
+    if name == BENCH:
         files = pulled_files()
         plan = Removal((files[0].parent,) if files else (), files, (), sum(p.stat().st_size for p in files))
     elif Path(name).name != name:

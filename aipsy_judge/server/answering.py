@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ..bench_contract import NAME as BENCH_CONTRACT
 from ..judge import Judge
 from ..local_judge import LocalJudge
 from ..strict_json import whole_characters
@@ -25,7 +26,6 @@ from .slot_writer import Written, write_answer
 from .waiting import Gone, result_of
 from .working import CallTask, Judged, ScoreTask, Tokens
 
-BENCH_CONTRACT = "aipsy-bench-v1"
 _SEAT_HINT = (
     "Start the server with --answer-as-own to have it answer by its own contract (said in every answer), "
     f"or serve a judge of the contract {BENCH_CONTRACT}."

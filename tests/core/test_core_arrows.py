@@ -39,3 +39,8 @@ def test_a_folder_imports_only_what_lies_below_it(folder: str) -> None:
 def test_backends_know_nothing_of_how_replies_are_read() -> None:
     for path in sorted((ROOT / "aipsy_judge" / "backends").rglob("*.py")):
         assert "from ..reply" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_the_benchmarks_contract_is_named_in_one_place() -> None:
+    files = [p for p in (ROOT / "aipsy_judge").rglob("*.py") if '"aipsy-bench-v1"' in p.read_text(encoding="utf-8")]
+    assert [p.name for p in files] == ["bench_contract.py"]
