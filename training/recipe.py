@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, get_args
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from aipsy_judge.contracts import CONTRACTS
+
+from .recipe_section import Name, Number, Section, Text, Words
 
 Contract = Literal["full", "compact", "aipsy-bench-v1"]
 assert get_args(Contract) == CONTRACTS
@@ -21,30 +23,6 @@ assert get_args(Contract) == CONTRACTS
 # The published failure of advice and boundaries: 69 % of all failures lay there, and training on more of them led to
 # over-flagging (the sister project's report on aipsy-judge-1.0).
 KEPT_APART = ("advice_safety", "boundary_safety")
-
-
-def _listed(value: Any) -> Any:
-    """One file may be written without the brackets of a list."""
-    return [value] if isinstance(value, str) else value
-
-
-def _number(value: Any) -> Any:
-    """YAML 1.1 takes 2e-4 (no dot) for text; whoever writes it means the number."""
-    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+", value):
-        return float(value)
-    return value
-
-
-Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_listed), Field(strict=False)]
-Number = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
-Text = Annotated[str, Field(min_length=1)]
-
-
-class Section(BaseModel):
-    """A mapping of the recipe: unknown keys are faults, types are strict, nothing changes after reading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 
 
 class Base(Section):
@@ -174,6 +152,10 @@ class Render(Section):
     )
     skeleton_weight: Annotated[Number, Field(gt=0, le=1)] = Field(
         default=0.1, description="weight of fixed text and of the end token, against 1 for a slot; above 0 up to 1"
+    )
+    augment: Annotated[Number, Field(ge=0, le=1)] = Field(
+        default=0.0,
+        description="share of the train part's conversations in another dress (training/augment.py), 0 up to 1",
     )
 
 

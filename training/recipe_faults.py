@@ -13,7 +13,8 @@ from aipsy_judge.bench_contract import misfit
 from aipsy_judge.errors import RubricError
 from aipsy_judge.rubric import load_rubric
 
-from .recipe import Lora, Memory, Recipe, Render, Section, Strata, keys, section_of
+from .recipe import Lora, Memory, Recipe, Render, Strata, keys, section_of
+from .recipe_section import Section
 
 S = TypeVar("S", bound=Section)
 

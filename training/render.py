@@ -8,7 +8,7 @@ targets, sample, conversations, tokenizer of the base -> rows/train.jsonl, valid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from aipsy_judge.rubric import Rubric, load_rubric
 from aipsy_judge.strict_json import dumps
 from aipsy_judge.subjects import subjects
 
+from .augment import augmented, steered
 from .data_files import conversation_paths, conversations
 from .hf_tokens import HFTokens, base_tokens, tokenizer_files
 from .preflight import lines, preflight
@@ -54,6 +55,8 @@ def make_rows(recipe: Recipe, out: Path) -> Made:
 
 def _stage(recipe: Recipe, targets: Path, sample: Path) -> Stage:
     settings: dict[str, Any] = recipe.part("contract", "render")
+    if recipe.render.augment:  # no other draw is made here
+        settings["seed"] = recipe.seed
     settings |= {"rubric": load_rubric(recipe.rubric).hash, "targets.spread": recipe.targets.spread}
     texts = {p.as_posix(): p for p in conversation_paths(recipe)}
     return Stage(NAME, VERSION, settings, {TARGETS: targets, SAMPLE: sample, **tokenizer_files(recipe.base), **texts})
@@ -78,7 +81,8 @@ def _work(recipe: Recipe, targets: Path, sample: Path, part: Path) -> None:
     for name in PARTS:
         count = _Count()
         chosen = ((i, shown[i.item_id].repeats) for i in items if shown[i.item_id].part == name)
-        rows = _rows(recipe, tokens, contract, pen, texts, chosen, count)
+        dress = _dress(recipe, rubric, name)
+        rows = _rows(recipe, tokens, contract, pen, texts, dress, chosen, count)
         write_rows(part / f"{name}.jsonl", rows)
         summary[name] = {"rows": count.rows, "rationales": count.rationales, "dropped": dict(count.dropped)}
         click.echo(f"  {name}: {_told(count)}")
@@ -109,12 +113,14 @@ def _rows(
     contract: Contract,
     pen: Pen,
     texts: Mapping[str, Conversation],
+    dress: Callable[[Conversation, TargetRow], Conversation],
     items: Iterator[tuple[TargetRow, int]],
     count: _Count,
 ) -> Iterator[Row]:
     """The rows of a part. What cannot be a row is left out whole and counted; nothing is ever cut."""
     for item, repeats in items:
-        prompt = prompt_of(tokens, contract, pen.rubric, texts[item.conversation], item, recipe.render.window)
+        text = texts[item.conversation]
+        prompt = prompt_of(tokens, contract, pen.rubric, dress(text, item), item, recipe.render.window)
         if prompt is None:
             count.dropped["the assistant says nothing there"] += 1
             continue
@@ -127,6 +133,20 @@ def _rows(
             count.rows += 1
             count.rationales += wordy
             yield row
+
+
+def _dress(recipe: Recipe, rubric: Rubric, part: str) -> Callable[[Conversation, TargetRow], Conversation]:
+    """How an item's conversation is shown: the train part as `render.augment` says, all else as it is."""
+    share, seed = recipe.render.augment, recipe.seed
+
+    def dressed(text: Conversation, item: TargetRow) -> Conversation:
+        if part != "train" or not share:
+            return text
+        changed = augmented(text, str(text.metadata.get("origin", text.id)), share, seed)
+        upto = next((s.upto for s in subjects(text, rubric) if s.turn == item.turn and not s.empty), None)
+        return changed if upto is None else steered(changed, upto, item.item_id, share, seed)
+
+    return dressed
 
 
 def prompt_of(

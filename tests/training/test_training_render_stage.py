@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +97,28 @@ def test_rows_are_reused_until_something_they_rest_on_changes(
     assert not again()
     assert again()
     assert again("train.learning_rate=0.001")
-    for change in ("render.labels=hard", "targets.spread=0.25", "render.window=2", "render.skeleton_weight=0.05"):
+    changes = "render.labels=hard", "targets.spread=0.25", "render.window=2", "render.skeleton_weight=0.05"
+    for change in (*changes, "render.augment=0.5"):
         assert not again(change), change
     assert not again("contract=full", "render.max_tokens=9000")
     capsys.readouterr()
+
+
+@pytest.mark.usefixtures("toy")
+def test_augmentation_changes_train_rows_alone_and_none_of_their_targets(tmp_path: Path) -> None:
+    path = make_project(tmp_path, TALKS, judged, contract="compact")
+    plain, _ = made(path)
+    dressed, _ = made(path, "render.augment=1.0")
+    assert plain["validation"]
+    assert dressed["validation"] == plain["validation"]
+    assert [r.item_id for r in dressed["train"]] == [r.item_id for r in plain["train"]]
+    for before, after in zip(plain["train"], dressed["train"], strict=True):
+        assert [replace(t, at=0) for t in before.targets] == [replace(t, at=0) for t in after.targets]
+        assert before.repeats == after.repeats
+    changed = [a.tokens != b.tokens for a, b in zip(plain["train"], dressed["train"], strict=True)]
+    assert sum(changed) > len(changed) / 2  # these talks have no sentences and no quotes: some kinds find nothing
+    again, _ = made(path, "render.augment=1.0", "seed=15")
+    assert [r.tokens for r in again["train"]] != [r.tokens for r in dressed["train"]]
 
 
 @pytest.mark.usefixtures("toy")
