@@ -7,6 +7,7 @@ says otherwise. Other columns are not read. A table is held in memory whole, for
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterator
 
@@ -59,14 +60,24 @@ def _rows(records: Iterator[tuple[list[str], Place]], names: list[str], columns:
         yield row_of(dict(zip(names, fields, strict=True)), columns, place)
 
 
+@contextlib.contextmanager
+def _long_fields() -> Iterator[None]:
+    """A reply may be longer than the 131,072 characters that the csv module allows at first. Its limit is the whole
+    process's, so it is put back: whoever else reads a table here counts on his own."""
+    before = csv.field_size_limit(MAX_VALUE_CHARS)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 def _records(text: Text, delimiter: str) -> Iterator[tuple[list[str], Place]]:
     """The records that are not blank, each with the line on which it ends."""
-    # A reply may be longer than the 131,072 characters that the csv module allows at first.
-    csv.field_size_limit(MAX_VALUE_CHARS)
     reader = csv.reader(text.lines(), delimiter=delimiter, strict=True)
     while True:
         try:
-            fields = next(reader, None)
+            with _long_fields():
+                fields = next(reader, None)
         except csv.Error as fault:
             raise text.place.on_line(reader.line_num).error(
                 f"not a valid table: {fault}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_an_empty_cell_is_an_empty_turn(read_one: ReadOne) -> None:
 
 def test_a_cell_may_be_longer_than_the_csv_module_allows_at_first(read_one: ReadOne) -> None:
     assert len(read_one(f"role,text\nuser,{'x' * 200_000}\n").messages[0].content) == 200_000
+
+
+def test_reading_a_table_leaves_the_limit_of_the_process_as_it_was(read_one: ReadOne, write: Write) -> None:
+    before = csv.field_size_limit()
+    read_one("role,text\nuser,Hello\nassistant,Hi\n")
+    with pytest.raises(TranscriptError):
+        list(read(write('role,text\nuser,"Hello\n')))
+    assert csv.field_size_limit() == before
 
 
 @pytest.mark.parametrize(
