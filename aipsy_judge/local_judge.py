@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
 
 from . import __version__
 from .answer import AnswerForm, full_form
-from .asked_prompt import asked_prompt
+from .asked_prompt import Prompts, fitted_prompts
 from .backends.protocol import Interruptible, TokenBackend
 from .contract import Contract
 from .conversation import Conversation, Message
@@ -23,30 +23,18 @@ from .errors import CapacityError
 from .judge import Lane, Rationale
 from .local_verdict import VerdictWriter
 from .prompt import ChatMessage
+from .questions import Asked, Questions, questions_of
 from .readings import read_flags, read_scores
 from .rubric import Rubric
 from .subjects import Subject, subjects
 from .verdict import Score, Verdict
 from .weights import Weights, file_sha256
 from .weights_fit import check_weights
-from .window import fit
 
 # Two conversations that differ from their first letter on; what their prompts share belongs to no conversation.
 _MARK = ((Message("assistant", "a"),), (Message("assistant", "Z"),))
 USUAL_TOKENS = 4096  # of a conversation that a server makes room for beforehand; more is made when it comes
 RATIONALE_TOKENS = 96  # two sentences; the rubric asks for one or two
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A subject of the conversation at `place`, with its prompt; `dropped` counts the oldest messages that a window
-    left out."""
-
-    place: int
-    conversation: Conversation
-    subject: Subject
-    prompt: list[int]
-    dropped: int
 
 
 Finish = Callable[["int", Subject, Verdict], None]
@@ -124,7 +112,7 @@ class LocalJudge:
         return shared[:cut] if cut > len(shared) // 2 else shared[: max(0, len(shared) - 8)]
 
     def _encode(self, conversation: Conversation, upto: int) -> list[int]:
-        return asked_prompt(self._backend, self._contract, self.rubric, conversation, upto)
+        return encode(self._backend, self._contract.messages(self.rubric, conversation, upto))
 
     # -- scoring ----------------------------------------------------------------------------------------------
 
@@ -134,8 +122,7 @@ class LocalJudge:
         Raises CapacityError where it does not fit the memory that was allowed.
         """
         asked, _ = self._prepare(conversation, 0)
-        questions = self._questions(_alike(asked))
-        return self._engine.plan(questions)[1] if questions else None
+        return self._engine.plan(self._questions(asked).asked)[1] if asked else None
 
     def score(
         self,
@@ -168,14 +155,14 @@ class LocalJudge:
             if on_verdict is not None:
                 on_verdict(place, verdict)
 
-        asked: list[_Asked] = []
+        asked: list[Asked] = []
         for place, conversation in enumerate(conversations):
             askable, refused = self._prepare(conversation, prose_tokens, place)
             asked += askable
             for subject, reason, detail in refused:
                 finish(place, subject, self._writer.unscored(conversation, subject, reason, detail))
         if asked:
-            self._ask(_alike(asked), rationale, prose_tokens, finish, shared=len(conversations))
+            self._ask(asked, rationale, prose_tokens, finish, shared=len(conversations))
         return [
             [found[s.upto] for s in subjects(c, self.rubric)] for found, c in zip(verdicts, conversations, strict=True)
         ]
@@ -202,9 +189,9 @@ class LocalJudge:
 
     def _prepare(
         self, conversation: Conversation, prose_tokens: int, place: int = 0
-    ) -> tuple[list[_Asked], list[tuple[Subject, str, str | None]]]:
+    ) -> tuple[list[Asked], list[tuple[Subject, str, str | None]]]:
         """Prompts of the subjects that can be asked, and (subject, reason, detail) of those that cannot."""
-        asked: list[_Asked] = []
+        asked: list[Asked] = []
         refused: list[tuple[Subject, str, str | None]] = []
         room = self._context_tokens - max(self._answer_tokens(f) for f in self._forms.values()) - prose_tokens
         for subject in subjects(conversation, self.rubric):
@@ -212,16 +199,26 @@ class LocalJudge:
             if subject.empty:
                 refused.append((subject, "empty_turn", None))
                 continue
-            own = self._weights.window
-            prompt, dropped = fit(
-                self._encode, conversation, subject.upto, room=room, newest=own, may_drop=self._window
-            )
-            if len(prompt) > room:
-                detail = f"{len(prompt)} tokens with the rubric; the judge takes {room}"
+            prompts, dropped = self._prompts(conversation, subject, room)
+            longest = max(map(len, prompts.values()))
+            if longest > room:
+                detail = f"{longest} tokens with the rubric; the judge takes {room}"
                 refused.append((subject, "context_overflow", detail))
             else:
-                asked.append(_Asked(place, conversation, subject, prompt, dropped))
+                asked.append(Asked(place, conversation, subject, prompts, dropped))
         return asked, refused
+
+    def _prompts(self, conversation: Conversation, subject: Subject, room: int) -> tuple[Prompts, int]:
+        return fitted_prompts(
+            self._backend,
+            self._contract,
+            self.rubric,
+            conversation,
+            subject.upto,
+            room=room,
+            newest=self._weights.window,
+            may_drop=self._window,
+        )
 
     def _answer_tokens(self, form: AnswerForm) -> int:
         reader = self.reader(form)
@@ -233,52 +230,41 @@ class LocalJudge:
         return self._backend.context_tokens if own is None else min(own, self._backend.context_tokens)
 
     def _ask(
-        self,
-        asked: Sequence[Sequence[_Asked]],
-        rationale: Rationale,
-        prose_tokens: int,
-        finish: Finish,
-        *,
-        shared: int,
+        self, asked: Sequence[Asked], rationale: Rationale, prose_tokens: int, finish: Finish, *, shared: int
     ) -> None:
-        """Ask once for each group of alike prompts; every subject of it gets the answer."""
-        names = list(self._forms)
+        """Ask; a subject is finished with the last of its answers."""
         questions = self._questions(asked)
-        readers = [[questions[i * len(names) + k].reader for k in range(len(names))] for i in range(len(asked))]
+        subjects_of = questions.subjects()
         finished: set[int] = set()
 
         def wants_prose(index: int) -> bool:
-            if not questions[index].reader.takes_prose:
+            if not questions.asked[index].reader.takes_prose:
                 return False
-            return rationale == "always" or self._writer.flagged(readers[index // len(names)])
+            return rationale == "always" or self._writer.flagged(questions.readers(subjects_of[index][0]))
 
         def on_group(indices: list[int], prose: dict[int, Prose]) -> None:
-            texts = {i // len(names): p for i, p in prose.items()}
+            texts = {i: p for index, p in prose.items() for i in subjects_of[index]}
             # the answers of one turn can lie in two groups: it is final with the last of them
-            for i in sorted({index // len(names) for index in indices}):
-                if not all(r.done for r in readers[i]):
+            for i in sorted({i for index in indices for i in subjects_of[index]} - finished):
+                readers = questions.readers(i)
+                if not all(r.done for r in readers):
                     continue
                 finished.add(i)
-                for item in asked[i]:
-                    verdict = self._writer.verdict(
-                        item.conversation, item.subject, item.dropped, readers[i], texts.get(i), shared
-                    )
-                    finish(item.place, item.subject, verdict)
+                item = asked[i]
+                verdict = self._writer.verdict(
+                    item.conversation, item.subject, item.dropped, readers, texts.get(i), shared
+                )
+                finish(item.place, item.subject, verdict)
 
         try:
-            self._engine.answer(questions, prose_tokens=prose_tokens, wants_prose=wants_prose, on_group=on_group)
+            self._engine.answer(questions.asked, prose_tokens=prose_tokens, wants_prose=wants_prose, on_group=on_group)
         except CapacityError as error:
-            for item in (a for i, alike in enumerate(asked) if i not in finished for a in alike):
+            for item in (a for i, a in enumerate(asked) if i not in finished):
                 lost = self._writer.unscored(item.conversation, item.subject, "context_overflow", error.message)
                 finish(item.place, item.subject, lost)
 
-    def _questions(self, asked: Sequence[Sequence[_Asked]]) -> list[Question]:
-        """Of each group of alike prompts one for every form, in order."""
-        found: list[Question] = []
-        for alike in asked:
-            self._engine.before_pass()  # tokenising every option takes long too where turns are many
-            found += [Question(alike[0].prompt, self.reader(form)) for form in self._forms.values()]
-        return found
+    def _questions(self, asked: Sequence[Asked]) -> Questions:
+        return questions_of(asked, self._forms, self.reader, self._engine.before_pass)
 
     def reader(self, form: AnswerForm) -> AnswerReader:
         return AnswerReader(form, self._tokenize, self._engine.vocabulary, self._weights.temperatures)
@@ -331,14 +317,6 @@ class LocalJudge:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _alike(asked: Sequence[_Asked]) -> list[list[_Asked]]:
-    """Subjects by prompt, in order. A window can leave the same words of two turns of a talk that repeats itself."""
-    groups: dict[tuple[int, ...], list[_Asked]] = {}
-    for item in asked:
-        groups.setdefault(tuple(item.prompt), []).append(item)
-    return list(groups.values())
 
 
 def _judge_id(weights: Weights, model_sha256: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from aipsy_judge.asked_prompt import asked_prompts
 from aipsy_judge.contracts import load_contract
 from aipsy_judge.conversation import Conversation
-from aipsy_judge.engine.encode import encode
 from aipsy_judge.local_judge import LocalJudge
+from quantize.asked import distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,12 @@ def new_tokens(prompts: Iterable[Sequence[int]], known: Sequence[int]) -> list[i
 def ideal_of(judge: LocalJudge, asked: Mapping[str, Conversation], answers: Sequence[str]) -> Ideal:
     """Of the calls in their order; the judge's own prompt is at hand. `answers` are the judge's texts."""
     contract = load_contract(judge.lane.contract)
-    prompts = [encode(judge.backend, contract.messages(judge.rubric, c, len(c.messages) - 1)) for c in asked.values()]
-    new = new_tokens(prompts, judge.engine.head)
+    # The shortest first: where flags are asked before the reply is shown, the others go on from there.
+    prompts = [
+        sorted(distinct(asked_prompts(judge.backend, contract, judge.rubric, c, len(c.messages) - 1)), key=len)
+        for c in asked.values()
+    ]
+    new = new_tokens([prompt for call in prompts for prompt in call], judge.engine.head)
     answer = sum(len(judge.tokenize_answer(text)) for text in answers)
     calls = len(prompts)
-    return Ideal(sum(map(len, prompts)) / calls, sum(new) / calls, answer / calls)
+    return Ideal(sum(len(call[-1]) for call in prompts) / calls, sum(new) / calls, answer / calls)

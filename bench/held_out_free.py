@@ -14,7 +14,7 @@ from aipsy_judge.errors import InputError
 from aipsy_judge.judge import Judge
 from aipsy_judge.local_judge import LocalJudge
 from aipsy_judge.runs_key import verdict_key
-from quantize.asked import Task
+from quantize.asked import Task, cells
 from quantize.free_answers import asked_for, kind_of, write_answers
 from quantize.trunk import Trunk
 from quantize.watch import LINE_TOKENS
@@ -55,10 +55,10 @@ def _kinds(judge: LocalJudge, asked: Any) -> dict[str, int]:
     contract = load_contract(judge.lane.contract)
     task = Task(judge.rubric, contract, (asked,), judge.weights.window)
     backend, cues = judge.backend, task.cues(judge.backend)
-    budget = LINE_TOKENS if contract.name == "compact" else BUDGET
+    budget = LINE_TOKENS if contract.lines else BUDGET
     kinds: Counter[str] = Counter()
-    for prompt in task.prompts(backend):
-        cells = len(prompt) + sum(len(cue) + 1 + budget for cue in cues.values())
-        written = write_answers(backend, Trunk(backend, cells), 0, prompt, cues, budget)
+    for prompts in task.prompts(backend):
+        trunk = Trunk(backend, cells(prompts, cues, budget))
+        written = write_answers(backend, trunk, 0, prompts, cues, budget)
         kinds.update(kind_of(a, contract, judge.rubric) for a in asked_for(written, contract, judge.rubric))
     return dict(kinds)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aipsy_judge.asked_prompt import asked_prompt
+from aipsy_judge.asked_prompt import Prompts, asked_prompts
 from aipsy_judge.backends.protocol import TokenBackend
 from aipsy_judge.contract import Contract
 from aipsy_judge.conversation import Conversation
 from aipsy_judge.engine.choice import Vocabulary
 from aipsy_judge.engine.encode import answer_tokenizer
 from aipsy_judge.engine.slots import AnswerReader
+from aipsy_judge.engine.tree import common_prefix
 from aipsy_judge.errors import InputError
 from aipsy_judge.rubric import Rubric
 from aipsy_judge.subjects import subjects
@@ -30,10 +31,10 @@ class Task:
     window: int | None = None
     held_back: tuple[str, ...] = ()
 
-    def prompts(self, backend: TokenBackend) -> list[list[int]]:
-        """A prompt for every unit, in order; silent turns are not asked about."""
+    def prompts(self, backend: TokenBackend) -> list[Prompts]:
+        """The prompts of every unit by form, in order; silent turns are not asked about."""
         return [
-            asked_prompt(backend, self.contract, self.rubric, talk, subject.upto, self.window)
+            asked_prompts(backend, self.contract, self.rubric, talk, subject.upto, self.window)
             for talk in self.conversations
             for subject in subjects(talk, self.rubric)
             if not subject.empty
@@ -45,7 +46,7 @@ class Task:
         They end where the engine reads the slot: at the last token that all options share.
         """
         forms = self.contract.forms(self.rubric)
-        if self.contract.name != "compact":
+        if not self.contract.lines:
             return {name: [] for name in forms}
         tokenize, vocabulary = answer_tokenizer(backend), Vocabulary(backend.vocabulary)
         readers = {name: AnswerReader(form, tokenize, vocabulary) for name, form in forms.items()}
@@ -69,3 +70,20 @@ def take_units(files: Sequence[Path], rubric: Rubric, units: int) -> tuple[Conve
 def texts_of(conversations: Sequence[Conversation]) -> list[str]:
     """Every message's text once, in order."""
     return list(dict.fromkeys(m.content for talk in conversations for m in talk.messages))
+
+
+def whole(prompts: Prompts) -> list[int]:
+    """The longest prompt of a unit: that which shows the reply too. The others are parts of it but for their ends."""
+    return max(prompts.values(), key=lambda prompt: len(prompt))
+
+
+def distinct(prompts: Prompts) -> list[tuple[int, ...]]:
+    """The prompts of a unit, each once."""
+    return list(dict.fromkeys(map(tuple, prompts.values())))
+
+
+def cells(prompts: Prompts, cues: Mapping[str, Sequence[int]], budget: int) -> int:
+    """Cache cells of a unit's longest prompt and all its answers, each with what its own prompt has beyond that."""
+    stem = whole(prompts)
+    beyond = sum(len(prompts[form]) - common_prefix([stem, prompts[form]]) for form in cues)
+    return len(stem) + beyond + sum(len(cue) + 1 + budget for cue in cues.values())

@@ -57,10 +57,10 @@ def divergence(p: Kept, logits: Logits) -> float:
     return max(0.0, inside + outside)
 
 
-def follow(trunk: Trunk, prompt: Sequence[int], cue: Sequence[int], answer: Sequence[int]) -> list[Logits]:
-    """Logits before every token of `answer`, the answer being fed as it stands; as many rows as it has tokens."""
-    trunk.stand_on(prompt)
-    first = trunk.branch(1, [prompt[-1], *cue])
+def follow(trunk: Trunk, lead: Sequence[int], answer: Sequence[int]) -> list[Logits]:
+    """Logits before every token of `answer`, the answer being fed as it stands behind `lead` (a prompt and its cue); as
+    many rows as it has tokens."""
+    first = trunk.branch(1, lead)
     start = first.start + len(first.tokens)
     feeds = [first, *(Feed(1, start + n, [token], want_logits=True) for n, token in enumerate(answer[:-1]))]
     rows = trunk.evaluate(feeds)

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aipsy_judge.answer import NO, AnswerForm, Slot
+from aipsy_judge.asked_prompt import Prompts
 from aipsy_judge.backends.protocol import Feed, Logits, Reply, TokenBackend
 from aipsy_judge.contract import Contract
 from aipsy_judge.reply import read_reply
 from aipsy_judge.rubric import FlagSpec, Rubric
 from aipsy_judge.verdict import Unscored
 
+from .asked import whole
 from .trunk import Trunk
 
 Kind = Literal["clean", "early_end", "runaway", "unreadable"]
@@ -34,12 +36,12 @@ class Written:
 
 
 def write_answers(
-    backend: TokenBackend, trunk: Trunk, unit: int, prompt: Sequence[int], cues: Mapping[str, list[int]], budget: int
+    backend: TokenBackend, trunk: Trunk, unit: int, prompts: Prompts, cues: Mapping[str, list[int]], budget: int
 ) -> list[Written]:
-    """All answers to one prompt, in step; each to its end token, or to `budget` tokens."""
-    trunk.stand_on(prompt)
+    """All answers about one unit, in step; each to its end token, or to `budget` tokens."""
+    trunk.stand_on(whole(prompts))
     numbers = {name: n for n, name in enumerate(cues, start=1)}
-    feeds = {name: trunk.branch(n, [prompt[-1], *cues[name]]) for name, n in numbers.items()}
+    feeds = {name: trunk.branch(n, [*prompts[name], *cues[name]]) for name, n in numbers.items()}
     made: dict[str, list[int]] = {name: [] for name in cues}
     while feeds:
         logits = trunk.evaluate(list(feeds.values()))
@@ -71,7 +73,7 @@ def asked_for(written: Sequence[Written], contract: Contract, rubric: Rubric) ->
     """The answers without those that nobody asks for: of contract compact, the line of a metric that hangs on a flag
     which the judge's own line leaves unset. It is in no training row, and read only where a manifest sets the flag all
     the same (aipsy_judge.set_from)."""
-    if contract.name != "compact":
+    if not contract.lines:
         return list(written)
     forms = contract.forms(rubric)
     unset = {
@@ -95,7 +97,7 @@ def kind_of(written: Written, contract: Contract, rubric: Rubric) -> Kind:
     form = contract.forms(rubric)[written.form]
     if not written.ended:
         return "runaway"
-    if contract.name == "compact":
+    if contract.lines:
         return _kind_of_line(written.text, form)
     if _parses(written.text, rubric):
         return "clean"

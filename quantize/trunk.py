@@ -10,7 +10,8 @@ from aipsy_judge.engine.tree import common_prefix
 
 class Trunk:
     """Sequence 0 holds a prompt up to its last token; branches take that token along, so that each has logits of its
-    own. Prompts of one conversation begin alike: what is there already is not evaluated again."""
+    own, and may leave it earlier. Prompts of one conversation begin alike: what is there already is not evaluated
+    again."""
 
     def __init__(self, backend: TokenBackend, cells: int) -> None:
         self._backend = backend
@@ -27,10 +28,12 @@ class Trunk:
             self._backend.evaluate([Feed(0, shared, body[shared:])])
         self._there = body
 
-    def branch(self, sequence: int, tokens: Sequence[int]) -> Feed:
-        """A feed of `tokens` (the prompt's last and what follows it) on a branch of its own; logits of the last."""
-        self._backend.fork(0, sequence, len(self._there))
-        return Feed(sequence, len(self._there), tokens, want_logits=True)
+    def branch(self, sequence: int, path: Sequence[int]) -> Feed:
+        """A feed of what `path` (a prompt and what follows it) has beyond what sequence 0 holds of it, on a branch of
+        its own; logits of the last token."""
+        shared = common_prefix([self._there, path])
+        self._backend.fork(0, sequence, shared)
+        return Feed(sequence, shared, path[shared:], want_logits=True)
 
     def drop(self, sequences: int) -> None:
         """Forget branches 1 to `sequences`."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from aipsy_judge.asked_prompt import Prompts
 from aipsy_judge.backends.protocol import TokenBackend
 from aipsy_judge.errors import CapacityError
 from aipsy_judge.manifest import LEGAL_MASS_FLOOR
 from aipsy_judge.verdict import Verdict
 
-from .asked import Task, texts_of
+from .asked import Task, cells, distinct, texts_of, whole
 from .closeness import Kept, follow, keep, place
 from .drift import verdicts
 from .free_answers import Written, write_answers
@@ -55,10 +56,11 @@ def watch(side: Side, task: Task, settings: Settings, against: Watched | None, t
     """Look at one side. The answers that are followed are its own, or those of `against`."""
     with opened(side, settings.threads) as backend:
         prompts, cues = task.prompts(backend), task.cues(backend)
-        budget = LINE_TOKENS if task.contract.name == "compact" else settings.budget
+        budget = LINE_TOKENS if task.contract.lines else settings.budget
         _check_room(prompts, cues, budget, backend.context_tokens, side)
-        seen = look(backend, [*HARD_TEXTS, *texts_of(task.conversations)], prompts)
-        trunk = Trunk(backend, _cells(prompts, cues, budget))
+        texts = [*HARD_TEXTS, *texts_of(task.conversations)]
+        seen = look(backend, texts, [p for unit in prompts for p in distinct(unit)])
+        trunk = Trunk(backend, max(cells(p, cues, budget) for p in prompts))
         tell(f"{side.words}: free answers to {len(prompts)} prompts, and distributions over those that are followed")
         given = _by_unit(against.followed) if against is not None else None
         written, answers = list[Written](), list[Written]()
@@ -86,7 +88,7 @@ def distance_from(side: Side, task: Task, settings: Settings, other: Watched, te
     tell(f"{side.words}: without training, over the same answers")
     with opened(side, settings.threads) as backend:
         prompts, cues = task.prompts(backend), task.cues(backend)
-        trunk = Trunk(backend, _cells(prompts, cues, settings.budget))
+        trunk = Trunk(backend, max(cells(p, cues, settings.budget) for p in prompts))
         return _followed(backend, trunk, prompts, cues, other.followed, other)[1]
 
 
@@ -106,7 +108,7 @@ def _comparable(backend: TokenBackend, against: Watched | None) -> bool:
 def _followed(
     backend: TokenBackend,
     trunk: Trunk,
-    prompts: Sequence[Sequence[int]],
+    prompts: Sequence[Prompts],
     cues: dict[str, list[int]],
     answers: Sequence[Written],
     against: Watched | None,
@@ -119,27 +121,22 @@ def _followed(
     if not _comparable(backend, against):
         return kept, places
     for number, answer in enumerate(answers, first):
-        rows = follow(trunk, prompts[answer.unit], cues[answer.form], answer.tokens)
+        asked = prompts[answer.unit]
+        trunk.stand_on(whole(asked))
+        rows = follow(trunk, [*asked[answer.form], *cues[answer.form]], answer.tokens)
         kept.append(tuple(keep(row) for row in rows))
         if against is not None and against.kept is not None:
             places += [place(p, row) for p, row in zip(against.kept[number], rows, strict=True)]
     return kept, places
 
 
-def _check_room(
-    prompts: Sequence[Sequence[int]], cues: dict[str, list[int]], budget: int, context: int, side: Side
-) -> None:
+def _check_room(prompts: Sequence[Prompts], cues: dict[str, list[int]], budget: int, context: int, side: Side) -> None:
     """Beyond the context that a model was made for it says something all the same, and figures would come of it.
     CapacityError."""
-    longest = max(map(len, prompts)) + max(len(cue) for cue in cues.values()) + budget
-    if longest > context:
+    most = max(len(whole(p)) for p in prompts) + max(len(cue) for cue in cues.values()) + budget
+    if most > context:
         raise CapacityError(
-            f"the longest prompt and its answer take {longest} tokens; the model was made for {context}",
+            f"the longest prompt and its answer take {most} tokens; the model was made for {context}",
             where=side.words,
             hint="Give shorter conversations, or the judge's own --window.",
         )
-
-
-def _cells(prompts: Sequence[Sequence[int]], cues: dict[str, list[int]], budget: int) -> int:
-    """Room for the longest prompt and all its answers."""
-    return max(map(len, prompts)) + sum(len(cue) + 1 + budget for cue in cues.values())

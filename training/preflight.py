@@ -59,9 +59,9 @@ class Preflight:
 def preflight(rows: Sequence[Row], tokens: Tokens, where: str) -> Preflight:
     """What the rows train. Raises InputError with every kind of fault that a row has.
 
-    A row must train a slot; its prompt must be the one unbranched beginning of all its answers, end as the chat
-    template ends a prompt (with what turns thinking off), and open with BOS at most once; its answers must end in the
-    token that stops a judge.
+    A row must train a slot; its answers must leave the end of a prompt, of which all end as the chat template ends one
+    (with what turns thinking off), the longest comes first, unbranched, and opens with BOS at most once; its answers
+    must end in the token that stops a judge.
     """
     if not rows:
         raise InputError("no rows to train on", where=where, hint="See summary.json beside it for what was dropped.")
@@ -88,10 +88,12 @@ def _faults(row: Row, ending: Sequence[int], stop: int, bos: Sequence[int]) -> I
         return
     count = row.prompt_tokens
     prompt = row.tokens[:count]
-    if row.parents[:count] != tuple(range(-1, count - 1)) or any(p < count - 1 for p in row.parents[count:]):
-        yield "its answers do not all leave the end of one prompt"
-    if list(prompt[-len(ending) :]) != list(ending):
-        yield "its prompt does not end as the chat template ends one"
+    led = {index for target in row.targets for index in row.path(target.at)}
+    if row.parents[:count] != tuple(range(-1, count - 1)) or len(led) < len(row.tokens):
+        yield "its answers do not all leave the end of a prompt"
+    openings = [[row.tokens[i] for i in row.path(start)[-len(ending) :]] for start in row.starts]
+    if any(opening != list(ending) for opening in openings):
+        yield "a prompt of it does not end as the chat template ends one"
     if bos and list(prompt[: 2 * len(bos)]) == [*bos, *bos]:
         yield "its prompt begins with BOS twice"
     ends = [t.tokens for t in row.targets if t.kind == END]

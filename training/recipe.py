@@ -17,7 +17,7 @@ from aipsy_judge.contracts import CONTRACTS
 
 from .recipe_section import Name, Number, Section, Text, Words
 
-Contract = Literal["full", "compact", "aipsy-bench-v1"]
+Contract = Literal["full", "compact", "compact-v2", "aipsy-bench-v1"]
 assert get_args(Contract) == CONTRACTS
 
 # The published failure of advice and boundaries: 69 % of all failures lay there, and training on more of them led to
@@ -286,7 +286,7 @@ class Recipe(Section):
     name: Name = Field(description="lower case letters, digits, '.', '_' and '-', at most 64")
     seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(default=14, description="a whole number from 0")
     rubric: Text = Field(default="aipsy-judge-v1", description="a shipped rubric's name or a YAML file")
-    contract: Contract = Field(default="full", description="full, compact or aipsy-bench-v1")
+    contract: Contract = Field(default="full", description="full, compact, compact-v2 or aipsy-bench-v1")
     base: Base
     data: Data
     targets: Targets = Targets()

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from aipsy_judge.asked_prompt import asked_prompt
+from aipsy_judge.asked_prompt import Prompts, asked_prompts
 from aipsy_judge.atomic import write_text
 from aipsy_judge.contract import Contract
 from aipsy_judge.contracts import load_contract
@@ -42,7 +42,7 @@ from .target_rows import FILE as TARGETS_FILE
 from .target_rows import TargetRow, read_target_rows
 from .targets import NAME as TARGETS
 
-NAME, VERSION = STAGE, 2
+NAME, VERSION = STAGE, 3
 SUMMARY = "summary.json"
 
 
@@ -120,11 +120,11 @@ def _rows(
     """The rows of a part. What cannot be a row is left out whole and counted; nothing is ever cut."""
     for item, repeats in items:
         text = texts[item.conversation]
-        prompt = prompt_of(tokens, contract, pen.rubric, dress(text, item), item, recipe.render.window)
-        if prompt is None:
+        prompts = prompts_of(tokens, contract, pen.rubric, dress(text, item), item, recipe.render.window)
+        if prompts is None:
             count.dropped["the assistant says nothing there"] += 1
             continue
-        row, wordy = render_row(pen, prompt, item, repeats)
+        row, wordy = render_row(pen, prompts, item, repeats)
         if not any(t.slot for t in row.targets):
             count.dropped["nothing is known of it"] += 1
         elif len(row.tokens) > recipe.render.max_tokens:
@@ -149,16 +149,16 @@ def _dress(recipe: Recipe, rubric: Rubric, part: str) -> Callable[[Conversation,
     return dressed
 
 
-def prompt_of(
+def prompts_of(
     tokens: HFTokens, contract: Contract, rubric: Rubric, text: Conversation, item: TargetRow, window: int | None
-) -> list[int] | None:
-    """Token ids up to where the judge begins to answer; None where the assistant said nothing there."""
+) -> Prompts | None:
+    """Token ids up to where the judge begins each answer; None where the assistant said nothing there."""
     subject = next((s for s in subjects(text, rubric) if s.turn == item.turn), None)
     if subject is None:
         raise InputError(f"the conversation has no turn {item.turn}", where=item.item_id)
     if subject.empty:
         return None
-    return asked_prompt(tokens, contract, rubric, text, subject.upto, window)
+    return asked_prompts(tokens, contract, rubric, text, subject.upto, window)
 
 
 def _told(count: _Count) -> str:

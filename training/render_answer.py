@@ -87,19 +87,20 @@ class Written:
         return [p for p in self.parts if isinstance(p, Chosen)]
 
 
-def render_row(pen: Pen, prompt: Sequence[int], item: TargetRow, repeats: int = 1) -> tuple[Row, bool]:
+def render_row(pen: Pen, prompts: Mapping[str, Sequence[int]], item: TargetRow, repeats: int = 1) -> tuple[Row, bool]:
     """The row of one item, and whether it holds a rationale. Without targets where nothing of the item is known.
+    `prompts`: what each form is asked by; the longest that is asked comes first in the row.
 
     An answer that asks for nothing known is left out whole: a line of contract compact whose metric is unscored, or
     hangs on a flag that is not set (the flag decides there, and what the line says is never read).
     """
     tree, targets, wordy = RowTree(), list[Target](), False
-    root = tree.grow(-1, prompt)
-    for form in pen.forms.values():
-        written = write(pen, form, item)
-        if not any(slot.wanted.shares for slot in written.slots):
-            continue
-        at = root
+    answers = {name: write(pen, form, item) for name, form in pen.forms.items()}
+    known = {name: a for name, a in answers.items() if any(slot.wanted.shares for slot in a.slots)}
+    tree.grow(-1, prompts[max(known or prompts, key=lambda name: len(prompts[name]))])
+    for name, written in known.items():
+        form = pen.forms[name]
+        at = tree.grow(-1, prompts[name])
         for part in written.parts:
             at, more = _slot(pen, tree, at, part) if isinstance(part, Chosen) else _fixed(pen, tree, at, part)
             targets += more

@@ -66,6 +66,16 @@ class Row:
         """Tokens of the prompt: those up to the first index that anything is predicted from."""
         return min((t.at for t in self.targets), default=len(self.tokens) - 1) + 1
 
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Indices at which answers leave a prompt: from there something is predicted, and from nothing before it."""
+        known: set[int] = set()
+        asked = {t.at for t in self.targets}
+        for index, parent in enumerate(self.parents):
+            if parent in known or parent in asked:
+                known.add(index)
+        return tuple(sorted(asked - known))
+
     def path(self, index: int) -> tuple[int, ...]:
         """Indices from the first token to `index`, both included."""
         steps: list[int] = []

@@ -59,8 +59,8 @@ def test_who_is_not_waited_for_any_more_is_given_up_between_two_prompts(weights)
     """The prompts of a long talk take long before anything is evaluated."""
     talk = Conversation("c", tuple(Message(r, "the judge") for r in ("user", "assistant") * 30))
     with LocalJudge(ToyModel(), weights, RUBRIC, FULL) as judge:
-        whole, encoded = judge._encode, []
-        judge._encode = lambda talk, upto: encoded.append(upto) or whole(talk, upto)
+        whole, encoded = judge._prompts, []
+        judge._prompts = lambda talk, subject, room: encoded.append(subject) or whole(talk, subject, room)
 
         def give_up_after_three():
             if len(encoded) == 3:

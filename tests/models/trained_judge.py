@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -17,12 +18,13 @@ from made_once import CACHE, one_at_a_time
 from real_models import smollm2
 
 from aipsy_judge.answer import NA
+from aipsy_judge.asked_prompt import Prompts, asked_prompts
 from aipsy_judge.backends.llamacpp import LlamaCpp
 from aipsy_judge.contract import COMPACT
 from aipsy_judge.conversation import Conversation, Message
-from aipsy_judge.engine.encode import answer_tokenizer, encode
+from aipsy_judge.engine.encode import answer_tokenizer
 from aipsy_judge.rubric import load_rubric
-from training.rows import Row, Target
+from training.rows import Row, RowTree, Target
 
 if TYPE_CHECKING:
     from training.collate import Batch
@@ -95,28 +97,24 @@ def rows() -> list[Row]:
     found = []
     for talk in talks(seen=True):
         labels = rule(talk.id.split("-")[1])
-        prompt = encode(backend, COMPACT.messages(RUBRIC, talk, len(talk.messages) - 1))
-        answers = [tokenize(form.render({name: labels[name]})) + end for name, form in forms.items()]
-        cues = [len(tokenize(f"{name}:")) for name in forms]
-        found.append(_tree(talk.id, prompt, answers, cues))
+        prompts = asked_prompts(backend, COMPACT, RUBRIC, talk, len(talk.messages) - 1)
+        answers = {name: tokenize(form.render({name: labels[name]})) + end for name, form in forms.items()}
+        cues = {name: len(tokenize(f"{name}:")) for name in forms}
+        found.append(_tree(talk.id, prompts, answers, cues))
     backend.close()
     return found
 
 
-def _tree(id: str, prompt: list[int], answers: list[list[int]], cues: list[int]) -> Row:
+def _tree(id: str, prompts: Prompts, answers: Mapping[str, list[int]], cues: Mapping[str, int]) -> Row:
     """What says which value is meant weighs ten times what only says which line it is."""
-    tokens, parents, targets = list(prompt), [i - 1 for i in range(len(prompt))], []
-    for answer, cue in zip(answers, cues, strict=True):
-        at = len(prompt) - 1
+    tree, targets = RowTree(), list[Target]()
+    tree.grow(-1, max(prompts.values(), key=lambda prompt: len(prompt)))
+    for name, answer in answers.items():
+        at = tree.grow(-1, prompts[name])
         for n, token in enumerate(answer):
-            targets.append(Target(at, (token,), (1.0,), 0.1 if n < cue else 1.0, "slot:x"))
-            tokens.append(token)
-            parents.append(at)
-            at = len(tokens) - 1
-    positions: list[int] = []
-    for parent in parents:
-        positions.append(0 if parent < 0 else positions[parent] + 1)
-    return Row(id, tuple(tokens), tuple(positions), tuple(parents), tuple(targets))
+            targets.append(Target(at, (token,), (1.0,), 0.1 if n < cues[name] else 1.0, "slot:x"))
+            at = tree.grow(at, [token])
+    return tree.row(id, targets)
 
 
 @cache

@@ -56,7 +56,7 @@ def test_what_is_followed_is_what_was_written():
     trunk = Trunk(model, 2000)
     for unit, text in enumerate(("judge the talk", "judge the tone of it", "judge the talk")):
         prompt = model.tokenize(text, special=False)
-        (answer,) = write_answers(model, trunk, unit, prompt, {"answer": []}, budget=12)
-        rows = follow(trunk, prompt, [], answer.tokens)
+        (answer,) = write_answers(model, trunk, unit, {"answer": prompt}, {"answer": []}, budget=12)
+        rows = follow(trunk, prompt, answer.tokens)
         assert [int(r.argmax()) for r in rows] == list(answer.tokens)
         assert all(place(keep(r), r) == (0.0, True) for r in rows)

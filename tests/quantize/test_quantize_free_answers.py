@@ -133,7 +133,7 @@ def test_answers_of_unlike_length_are_written_in_step_each_to_its_own_end():
     }
     scripted = Scripted(script)
     prompt = model.tokenize("judge the talk", special=False)
-    found = write_answers(scripted, Trunk(scripted, 1000), 0, prompt, cues, budget=20)
+    found = write_answers(scripted, Trunk(scripted, 1000), 0, dict.fromkeys(cues, prompt), cues, budget=20)
     assert [(w.text, w.ended) for w in found][:2] == [("empathy:4\n", True), ("crisis:indirect\n", True)]
     assert not found[2].ended
     assert len(found[2].tokens) == 20

@@ -14,7 +14,7 @@ from aipsy_judge.contract import COMPACT
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.tree import common_prefix
 from aipsy_judge.rubric import load_rubric
-from quantize.asked import Task
+from quantize.asked import Task, whole
 from quantize.side import Side
 from quantize.watch import Settings, Watched, distance_from, watch
 
@@ -42,7 +42,7 @@ def test_all_that_is_asked_of_a_prompt_is_asked_while_it_stands_in_the_cache(mon
     followed are then told after it."""
     model = ToyModel()
     watched(monkeypatch, model)
-    bodies = [prompt[:-1] for prompt in TASK.prompts(model)]
+    bodies = [whole(prompts)[:-1] for prompts in TASK.prompts(model)]
     assert len(bodies) == 4
     new = [len(b) - common_prefix([a, b]) for a, b in zip([[], *bodies], bodies, strict=False)]
     assert sum(len(feed.tokens) for feed in model.evaluated if feed.sequence == 0) == sum(new)

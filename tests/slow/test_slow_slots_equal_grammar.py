@@ -21,7 +21,7 @@ from real_models import bias_of, gemma4_tiny, smollm2_f32
 from aipsy_judge.answer import AnswerForm, Option, Slot
 from aipsy_judge.backends.llamacpp import LlamaCpp, LlamaCppOptions
 from aipsy_judge.backends.protocol import Feed
-from aipsy_judge.contract import COMPACT, FULL, Contract
+from aipsy_judge.contract import COMPACT, COMPACT_V2, FULL, Contract
 from aipsy_judge.conversation import Conversation, Message, Turn
 from aipsy_judge.engine.encode import encode
 from aipsy_judge.engine.tree import common_prefix
@@ -145,8 +145,10 @@ def usual_path(model: LlamaCpp, path: list[int], alive: dict[str, bytes]) -> lis
     return spelled[0][: common_prefix(spelled)]
 
 
-def prompt_of(model: LlamaCpp, contract: Contract, conversation: Conversation, turn: Turn) -> list[int]:
-    return encode(model, contract.messages(RUBRIC, conversation, turn.index))
+def prompt_of(model: LlamaCpp, contract: Contract, conversation: Conversation, turn: Turn, form: str) -> list[int]:
+    """By hand: a flag of contract compact-v2 is asked before the reply is shown."""
+    last = turn.index - 1 if contract is COMPACT_V2 and form == "crisis_detected" else turn.index
+    return encode(model, contract.messages(RUBRIC, conversation, last))
 
 
 def stand_on(model: LlamaCpp, prompt: list[int], kept: int, *, check: bool) -> None:
@@ -160,17 +162,17 @@ def stand_on(model: LlamaCpp, prompt: list[int], kept: int, *, check: bool) -> N
 
 
 @pytest.mark.parametrize("family", [smollm2_f32, gemma4_tiny])
-@pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
+@pytest.mark.parametrize("contract", [FULL, COMPACT, COMPACT_V2], ids=lambda c: c.name)
 def test_slot_values_are_those_of_grammar_constrained_greedy_decoding(family, contract):
     path = family()
     model = Biased(path, LlamaCppOptions(threads=1))
-    model.bias = bias_of(model, contract.name)
+    model.bias = bias_of(model, "compact" if contract.lines else contract.name)
     alone = Biased(path, LlamaCppOptions(threads=1))
     alone.bias = model.bias
     alone.reserve(6144)
     talks = turns_to_judge()
     count = sum(len(talk.turns) for talk in talks)
-    first = [prompt_of(alone, contract, talk, talk.turns[0]) for talk in talks]
+    first = [prompt_of(alone, contract, talk, talk.turns[0], "answer") for talk in talks]
     kept = common_prefix(first) if family is smollm2_f32 and contract is FULL else 0
     seen: dict[str, Counter[str]] = {}
     decisions = close = turns = 0
@@ -179,13 +181,16 @@ def test_slot_values_are_those_of_grammar_constrained_greedy_decoding(family, co
             verdicts = judge.score(conversation, rationale="never")
             for turn, verdict in zip(conversation.turns, verdicts, strict=True):
                 turns += 1
-                prompt = prompt_of(alone, contract, conversation, turn)
-                assert prompt[:kept] == first[0][:kept]
-                # held to a whole evaluation at the first turn that stands on what was kept, and at the last
-                there = kept if turn.number > 1 else 0
-                stand_on(alone, prompt, there, check=there > 0 and turns in (2, count))
                 mine = read_back(contract, verdict.raw)
-                for form in contract.forms(RUBRIC).values():
+                stands: list[int] = []
+                for form_name, form in contract.forms(RUBRIC).items():
+                    prompt = prompt_of(alone, contract, conversation, turn, form_name)
+                    assert prompt[:kept] == first[0][:kept]
+                    # held to a whole evaluation at the first turn that stands on what was kept, and at the last
+                    there = kept if turn.number > 1 else 0
+                    if prompt != stands:
+                        stand_on(alone, prompt, there, check=there > 0 and turns in (2, count))
+                        stands = prompt
                     labels, gaps = reference(alone, prompt, form)
                     near = False  # after a choice as good as drawn, the later ones of this answer follow it
                     for slot in form.slots:
@@ -206,7 +211,7 @@ def test_slot_values_are_those_of_grammar_constrained_greedy_decoding(family, co
 
 def read_back(contract, raw: str) -> dict[str, str]:
     """Labels by slot out of an answer's text."""
-    if contract is COMPACT:
+    if contract.lines:
         pairs = [line.split(":", 1) for line in raw.splitlines()]
         return {k: ("N/A" if v == "NA" else v) for k, v in pairs}
     said = {k: v for k, v in json.loads(raw).items() if k != "rationale"}

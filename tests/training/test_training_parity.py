@@ -16,10 +16,10 @@ from toy_model import ToyModel
 
 from aipsy_judge import bench_contract
 from aipsy_judge.answer import NA
+from aipsy_judge.asked_prompt import asked_prompts
 from aipsy_judge.backends.protocol import Tokens
-from aipsy_judge.contract import COMPACT, FULL, Contract
+from aipsy_judge.contract import COMPACT, COMPACT_V2, FULL, Contract
 from aipsy_judge.contracts import load_contract
-from aipsy_judge.engine.encode import encode
 from aipsy_judge.errors import ContractError
 from aipsy_judge.local_judge import LocalJudge
 from aipsy_judge.rubric import Rubric
@@ -33,7 +33,7 @@ from training.target_rows import TargetRow
 def rows_of(tokens: Tokens, pen: Pen, contract: Contract, items: Mapping[int, TargetRow]) -> list[Row]:
     """A row for every turn of TALK."""
     turns = TALK.turns
-    prompts = {n: encode(tokens, contract.messages(pen.rubric, TALK, turns[n - 1].index)) for n in items}
+    prompts = {n: asked_prompts(tokens, contract, pen.rubric, TALK, turns[n - 1].index) for n in items}
     return [render_row(pen, prompts[n], item)[0] for n, item in items.items()]
 
 
@@ -61,7 +61,7 @@ def check(tokens: Tokens, rubric: Rubric, contract: Contract, folder: Path, seed
 def drawn(rubric: Rubric, contract: Contract, seed: int) -> TargetRow:
     """For contract compact one of which everything is known and every flag set: a line that is left out is asked all
     the same, and would be in no row."""
-    if contract is not COMPACT:
+    if not contract.lines:
         return drawn_target(rubric, seed)
     tries = (drawn_target(rubric, seed + 10_000 * n, whole=True) for n in range(1000))
     return next(item for item in tries if all(f.value for f in item.flags.values()))
@@ -86,7 +86,7 @@ def expect(verdict: Verdict, rubric: Rubric, name: str, label: str, shares: Mapp
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=5, deadline=None)
 @pytest.mark.parametrize("rubric", [RUBRIC, ODD], ids=lambda r: r.name)
-@pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
+@pytest.mark.parametrize("contract", [FULL, COMPACT, COMPACT_V2], ids=lambda c: c.name)
 def test_a_judge_that_learnt_the_rows_is_read_as_the_targets_say(
     rubric: Rubric, contract: Contract, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

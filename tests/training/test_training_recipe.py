@@ -43,7 +43,7 @@ def test_every_fault_is_told_at_once_with_its_line_and_what_is_legal() -> None:
     told = {line.strip() for line in said.splitlines()[1:]}
     assert "line 2: seed: is -1 (legal: a whole number from 0)" in told
     assert "line 3: base: exactly one of checkpoint and gguf is needed" in told
-    assert "line 5: contract: is 'compct' (legal: full, compact or aipsy-bench-v1)" in told
+    assert "line 5: contract: is 'compct' (legal: full, compact, compact-v2 or aipsy-bench-v1)" in told
     assert "line 7: train.epocs: no such key; did you mean train.epochs?" in told
     assert "line 9: split: train + validation + test is 0.7, not 1" in told
     assert any(t.startswith("line 4: data.conversations: is needed") for t in told)

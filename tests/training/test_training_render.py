@@ -16,29 +16,30 @@ from hypothesis import strategies as st
 from render_setup import ODD, RUBRIC, TALK, WORDS, pen_for
 from toy_model import ToyModel
 
+from aipsy_judge.asked_prompt import Prompts, asked_prompts
 from aipsy_judge.bench_contract import bench_form
-from aipsy_judge.contract import COMPACT, FULL, Contract
+from aipsy_judge.contract import COMPACT, COMPACT_V2, FULL, Contract
 from aipsy_judge.conversation import Conversation, Message
 from aipsy_judge.engine.encode import encode, end_of_turn
 from aipsy_judge.errors import InputError
 from aipsy_judge.rubric import Rubric
 from quantize.free_answers import Written, kind_of
 from training.preflight import lines, preflight
-from training.render import prompt_of
+from training.render import prompts_of
 from training.render_answer import Pen, plain_words, render_row, write
 from training.rows import END, RATIONALE, SKELETON, Row, Target, fault_of
 from training.target_rows import FlagTarget, MetricTarget, TargetRow
 
 MODEL = ToyModel()
-PENS = {(c.name, r.name): pen_for(MODEL, r, c) for c in (FULL, COMPACT) for r in (RUBRIC, ODD)}
+PENS = {(c.name, r.name): pen_for(MODEL, r, c) for c in (FULL, COMPACT, COMPACT_V2) for r in (RUBRIC, ODD)}
 UNKNOWN = MetricTarget("unscored", None, None, None)
 
 
-def prompt_for(rubric: Rubric, contract: Contract) -> list[int]:
-    return encode(MODEL, contract.messages(rubric, TALK, 1))
+def prompts_for(rubric: Rubric, contract: Contract) -> Prompts:
+    return asked_prompts(MODEL, contract, rubric, TALK, 1)
 
 
-PROMPTS = {(c.name, r.name): prompt_for(r, c) for c in (FULL, COMPACT) for r in (RUBRIC, ODD)}
+PROMPTS = {(c.name, r.name): prompts_for(r, c) for c in (FULL, COMPACT, COMPACT_V2) for r in (RUBRIC, ODD)}
 
 
 def row_of(item: TargetRow, contract: Contract, rubric: Rubric = RUBRIC, pen: Pen | None = None) -> Row:
@@ -67,12 +68,14 @@ def text(tokens: list[int] | tuple[int, ...]) -> str:
 
 def branches(row: Row) -> list[str]:
     """The answers, each along the labels' way up to where its end is predicted."""
-    ends = [t for t in row.targets if t.kind == END]
-    return [text([row.tokens[i] for i in row.path(t.at)[row.prompt_tokens :]]) for t in ends]
+    ends = [row.path(t.at) for t in row.targets if t.kind == END]
+    return [
+        text([row.tokens[i] for i in path[1 + max(map(path.index, set(path) & set(row.starts))) :]]) for path in ends
+    ]
 
 
 @pytest.mark.parametrize("rubric", [RUBRIC, ODD], ids=lambda r: r.name)
-@pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
+@pytest.mark.parametrize("contract", [FULL, COMPACT, COMPACT_V2], ids=lambda c: c.name)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=12, deadline=None)
 def test_every_known_slot_weighs_about_one_and_fixed_text_a_tenth(
@@ -145,7 +148,7 @@ def test_an_answer_is_whole_and_ends_in_the_token_that_ends_a_turn() -> None:
 
 def test_every_token_of_the_answer_is_predicted_and_none_of_the_prompt() -> None:
     row = row_of(known(), FULL)
-    assert row.tokens[: row.prompt_tokens] == tuple(PROMPTS["full", RUBRIC.name])
+    assert row.tokens[: row.prompt_tokens] == tuple(PROMPTS["full", RUBRIC.name]["answer"])
     (end,) = (t for t in row.targets if t.kind == END)
     path = row.path(end.at)[row.prompt_tokens :]
     predicted = {(t.at, token) for t in row.targets for token in t.tokens}
@@ -238,24 +241,33 @@ def test_lines_of_which_nothing_is_known_are_left_out_and_the_flag_decides_what_
     assert "crisis_handling" in {t.slot for t in with_crisis.targets}
 
 
-def test_the_turn_ends_after_a_lines_newline_and_all_lines_leave_the_prompts_last_token() -> None:
-    row = row_of(known(), COMPACT)
+@pytest.mark.parametrize("contract", [COMPACT, COMPACT_V2], ids=lambda c: c.name)
+def test_the_turn_ends_after_a_lines_newline_and_every_line_leaves_the_last_token_of_its_prompt(
+    contract: Contract,
+) -> None:
+    row = row_of(known(), contract)
     ends = [t for t in row.targets if t.kind == END]
     assert {t.tokens for t in ends} == {(end_of_turn(MODEL),)}
     assert all(line.endswith("\n") for line in branches(row))
-    last = row.prompt_tokens - 1
-    assert sum(t.at == last and t.kind == SKELETON for t in row.targets) == len(ends) == 6
-    assert all(row.positions[t.at] > last for t in ends)
+    left = Counter(
+        tuple(PROMPTS[contract.name, RUBRIC.name][name]) for name in (b.partition(":")[0] for b in branches(row))
+    )
+    found = {tuple(row.tokens[i] for i in row.path(start)): start for start in row.starts}
+    assert found.keys() == left.keys()
+    for prompt, lines_of_it in left.items():
+        assert sum(t.at == found[prompt] and t.kind == SKELETON for t in row.targets) == lines_of_it
+    assert len(ends) == 6
+    assert sorted(left.values()) == ([6] if contract is COMPACT else [1, 5])
 
 
-@pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
+@pytest.mark.parametrize("contract", [FULL, COMPACT, COMPACT_V2], ids=lambda c: c.name)
 def test_an_answer_that_is_said_as_it_is_trained_passes_as_clean_where_a_judge_writes_freely(
     contract: Contract,
 ) -> None:
     row = row_of(dataclasses.replace(clear(), rationale=WORDS), contract)
     assert {t for target in row.targets if target.kind == END for t in target.tokens} <= MODEL.end_tokens
     for answer in branches(row):
-        form = answer.partition(":")[0] if contract is COMPACT else "answer"
+        form = answer.partition(":")[0] if contract.lines else "answer"
         assert kind_of(Written(0, form, (), answer, ended=True), contract, RUBRIC) == "clean"
 
 
@@ -279,12 +291,14 @@ def test_words_are_such_as_the_engines_grammar_lets_a_judge_write(words: str) ->
 
 def test_the_window_shows_the_newest_messages_and_an_empty_turn_is_not_asked() -> None:
     item = dataclasses.replace(known(), turn=2)
-    whole = prompt_of(MODEL, COMPACT, RUBRIC, TALK, item, None)  # type: ignore[arg-type]
-    newest = prompt_of(MODEL, COMPACT, RUBRIC, TALK, item, 2)  # type: ignore[arg-type]
-    assert whole == encode(MODEL, COMPACT.messages(RUBRIC, TALK, 3))
-    assert newest == encode(MODEL, COMPACT.messages(RUBRIC, Conversation("c", TALK.messages[2:]), 1))
+    whole = prompts_of(MODEL, COMPACT, RUBRIC, TALK, item, None)  # type: ignore[arg-type]
+    newest = prompts_of(MODEL, COMPACT, RUBRIC, TALK, item, 2)  # type: ignore[arg-type]
+    assert whole is not None
+    assert newest is not None
+    assert whole["empathy"] == encode(MODEL, COMPACT.messages(RUBRIC, TALK, 3))
+    assert newest["empathy"] == encode(MODEL, COMPACT.messages(RUBRIC, Conversation("c", TALK.messages[2:]), 1))
     silent = Conversation("c", (Message("user", "hello"), Message("assistant", "  ")))
-    assert prompt_of(MODEL, COMPACT, RUBRIC, silent, known(), None) is None  # type: ignore[arg-type]
+    assert prompts_of(MODEL, COMPACT, RUBRIC, silent, known(), None) is None  # type: ignore[arg-type]
 
 
 def test_preflight_counts_what_each_row_trains_and_says_it() -> None:
@@ -304,7 +318,7 @@ def test_preflight_counts_what_each_row_trains_and_says_it() -> None:
     assert "empathy 1" in said
 
 
-@pytest.mark.parametrize("contract", [FULL, COMPACT], ids=lambda c: c.name)
+@pytest.mark.parametrize("contract", [FULL, COMPACT, COMPACT_V2], ids=lambda c: c.name)
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -314,7 +328,7 @@ def test_preflight_counts_what_each_row_trains_and_says_it() -> None:
         (lambda row: _prompt(row, lambda p: [*p[:-1], 66]), "does not end as the chat template"),
         (lambda row: _prompt(row, lambda p: [p[0], *p]), "begins with BOS twice"),
         (lambda row: _prompt(row, lambda p: [*p[:5], p[0], *p[5:]]), "3 or 4 times"),
-        (lambda row: _early(row), "do not all leave the end of one prompt"),
+        (lambda row: _early(row), "do not all leave the end of a prompt"),
     ],
 )
 def test_a_row_that_would_train_the_wrong_thing_stops_the_run(contract: Contract, spoil: Any, said: str) -> None:
